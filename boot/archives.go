@@ -2,12 +2,12 @@ package boot
 
 import "encoding/binary"
 
-// The files of a program are archives (package fs/tarfs), in a segment after the program. The segment contains the
-// number of archives; the offset and the size of each, in bytes from the start of the segment; and the archives,
-// aligned to archiveAlign bytes. All numbers have 64 bits.
+// The files of a program are archives (package fs/tarfs), in an ELF segment after the program. The segment contains the
+// number of archives; for each archive its offset from the start of the segment and its size, in bytes; and the
+// archives, aligned to archiveAlign bytes. All numbers have 64 bits.
 
-// ConfigArchive is the number of an entry that is not an archive but an encoded Config. It is used when the machine
-// is started without a Config; it may be empty.
+// ConfigArchive is the number of an entry that contains an encoded Config instead of an archive. The kernel uses that
+// Config if the machine is started without one. The entry may be empty.
 const ConfigArchive = 0
 
 const (
@@ -15,7 +15,7 @@ const (
 	archiveEntry = 16
 )
 
-// EncodeArchives encodes archives as the content of that segment.
+// EncodeArchives returns the content of the segment for a list of archives.
 func EncodeArchives(archives [][]byte) []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint64(nil, uint64(len(archives)))
@@ -32,8 +32,8 @@ func EncodeArchives(archives [][]byte) []byte {
 	return b
 }
 
-// Archive returns the archive with a number, counted from 0; false if there is none. b is the content of the
-// segment.
+// Archive returns the archive with a number, counted from 0; false if there is none. b is the content of the segment
+// with the archives.
 func Archive(b []byte, number int) ([]byte, bool) {
 	le := binary.LittleEndian
 	if len(b) < 8 || number < 0 || uint64(number) >= le.Uint64(b) || len(b)-8 < archiveEntry*(number+1) {

@@ -6,15 +6,16 @@ import (
 	"strings"
 )
 
-// Config is the configuration that the loam command passes to a program in a virtual machine. Its encoded form is the first module of
-// the boot protocol. There each word starts with a letter that gives its kind and ends with a NUL.
+// Config is the configuration that the loam command passes to a program in a virtual machine. Its encoded form is the
+// first module of the boot protocol: a sequence of words. A word is a letter, which is its kind, then text, then a NUL.
 type Config struct {
-	Args []string // the first is the name of the program
+	Args []string // the first element is the name of the program
 	Env  []string // "KEY=VALUE"
 }
 
-// DefaultConfig is the encoded Config of a machine that the loam command did not start: no arguments, and a network
-// card, if there is one, that uses DHCP. Package unikernel/guest defines the variable; a test compares the two.
+// DefaultConfig is the encoded Config for a machine that the loam command did not start. It has no arguments except the
+// program's name; a network card, if there is one, is configured by DHCP. Package unikernel/guest defines LOAM_GUEST; a
+// test compares the two.
 const DefaultConfig = "aprogram\x00eLOAM_GUEST=host machine=yes\nlink kind=card name=eth0 mtu=1500\n\x00"
 
 // Kinds of words.
@@ -26,7 +27,7 @@ const (
 // ErrNUL is returned by Encode for a word that contains a NUL. Neither execve(2) nor a shell accepts such words.
 var ErrNUL = errors.New("boot: an argument or variable contains a NUL")
 
-// Encode returns the form that the guest reads, or ErrNUL.
+// Encode returns the encoded form of c, which the guest reads, or ErrNUL.
 func (c Config) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	for _, list := range []struct {

@@ -2,13 +2,13 @@
 // description of the machine (pvh.go, multiboot.go, mptable.go), and the loam command's description of the program
 // (config.go, archives.go).
 //
-// Both sides use it. On the host, unikernel/image prepares a program that a monitor can load, and the loam command
-// writes the configuration. In the guest the kernel reads all of it before there is a heap. So functions for the
-// guest do not allocate, and they return a Problem instead of an error.
+// Both the host and the guest use this package. On the host, unikernel/image prepares a program that a monitor can
+// load, and the loam command writes the configuration. In the guest the kernel reads both before there is a heap. So
+// functions for the guest do not allocate, and they return a Problem instead of an error.
 //
 // Everything that a monitor passes is validated here, once.
 package boot
 
-// Problem describes what is wrong with the data that was passed to the guest; it is empty if nothing is. It is a
-// string because it is created before package initialisation.
+// Problem describes what is wrong with the data that was passed to the guest. It is empty if nothing is wrong. Its type
+// is string because a Problem is created before package initialisation.
 type Problem string

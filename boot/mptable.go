@@ -12,9 +12,9 @@ const (
 	mpHeaderSize  = 44
 )
 
-// FindMPTable searches for the table where firmware puts it: in the first KiB of the extended BIOS data area, in
-// the last KiB of the lowest 640 KiB, and in the BIOS's memory (4.1). It returns nil if there is none. memory
-// returns physical memory, or nil where it is not accessible.
+// FindMPTable searches for the table in the areas where firmware stores it: the first KiB of the extended BIOS data
+// area, the last KiB of the lowest 640 KiB, and the BIOS's memory (4.1). It returns nil if there is none. memory
+// returns size bytes of physical memory at an address, or nil if they are not accessible.
 func FindMPTable(memory func(address, size uint64) []byte) MPTable {
 	const dataArea, kib = 0x40e, 1 << 10
 	extended := uint64(639 * kib)
@@ -34,7 +34,8 @@ func FindMPTable(memory func(address, size uint64) []byte) MPTable {
 	return nil
 }
 
-// openMPTable follows a floating pointer to its table; nil if one of them is invalid.
+// openMPTable returns the table to which a floating pointer structure refers; nil if the structure or the table is
+// invalid.
 func openMPTable(memory func(address, size uint64) []byte, pointer []byte) MPTable {
 	if string(pointer[:4]) != "_MP_" || checksum(pointer) != 0 {
 		return nil
@@ -74,18 +75,19 @@ const (
 // MPEntry is an entry of the table. Kind determines which fields are set.
 type MPEntry struct {
 	Kind     MPKind
-	ID       uint8 // ID of the local APIC, the bus, or the I/O APIC
+	ID       uint8 // ID of the local APIC, the bus, or the I/O APIC, depending on Kind
 	Enabled  bool
 	ISA      bool // the bus is an ISA bus
-	Vectored bool // an ordinary interrupt, not an NMI, an SMI or one of the 8259
+	Vectored bool // an ordinary interrupt, not an NMI, an SMI, or an interrupt through the 8259
 	Flags    uint16
 	Bus      uint8 // MPInterrupt: the source bus
-	IRQ      uint8 // interrupt number on that bus
+	IRQ      uint8 // interrupt number on bus Bus
 	Input    uint8 // MPInterrupt: the input of the I/O APIC
 	Address  uint64
 }
 
-// Next returns the entry at offset at. Start with 0 and continue with next. ok is false after the last entry.
+// Next returns the entry at offset at. The first call passes 0 as at, and each later call the previous next. ok is
+// false after the last entry.
 func (t MPTable) Next(at int) (e MPEntry, next int, ok bool) {
 	const processorSize, size = 20, 8
 	if len(t) < mpHeaderSize {
@@ -111,8 +113,8 @@ func (t MPTable) Next(at int) (e MPEntry, next int, ok bool) {
 	return e, next, next <= len(t)
 }
 
-// Route returns where an ISA IRQ arrives: the ID of an I/O APIC and its input, and whether the line is
-// level-triggered and active low (table 4-10). ok is false if the table has no entry for it.
+// Route returns the ID of the I/O APIC and the input at which an ISA IRQ arrives, and whether the line is
+// level-triggered and active low (table 4-10). ok is false if the table has no entry for the IRQ.
 func (t MPTable) Route(irq uint8) (ioapic, input uint8, level, low, ok bool) {
 	const set = 3 // value of the polarity or trigger mode that differs from the bus's default
 	bus, there := t.isaBus()

@@ -1,19 +1,20 @@
 package boot
 
-// Multiboot 2: the protocol by which GRUB and similar boot loaders start a kernel with a certain header in the
-// first 32 KiB of its file. The processor is in the same state as with PVH, EAX contains Multiboot2Magic, and EBX
-// the address of a list of tags that describes the machine. GNU, Multiboot2 Specification version 2.0, chapter 3.
+// Multiboot 2 is the protocol by which GRUB and similar boot loaders start a kernel that has a Multiboot 2 header in
+// the first 32 KiB of its file. The state of the processor is the same as with PVH (pvh.go). EAX contains
+// Multiboot2Magic, and EBX the address of a list of tags that describe the machine. Source: GNU, Multiboot2
+// Specification version 2.0, chapter 3.
 //
-// Rejected: version 1. QEMU supports it and prefers it to PVH.
+// Rejected: Multiboot version 1. QEMU supports it, and would then use it instead of PVH.
 
 // Multiboot2Magic is the value of EAX at the start under this protocol.
 const Multiboot2Magic = 0x36d7_6289
 
-// Multiboot2HeaderSize is the size of Multiboot2Header.
+// Multiboot2HeaderSize is the size in bytes of the header that Multiboot2Header returns.
 const Multiboot2HeaderSize = 40
 
-// Multiboot2Header returns the header of a kernel with its entry at a physical address. The header must be at a
-// multiple of 8 in the file.
+// Multiboot2Header returns the header of a kernel whose entry point is at the physical address entry. The header must
+// be at a multiple of 8 in the file.
 func Multiboot2Header(entry uint32) []byte {
 	const magic = 0xe852_50d6
 	const entryTag, entrySize, endTag, endSize = 3, 12, 0, 8
@@ -42,13 +43,13 @@ const (
 	tagModule      = 3
 	tagMemory      = 6
 
-	tagHead = 8 // type and size
+	tagHead = 8 // size in bytes of a tag's type and size fields
 )
 
-// ParseMultiboot2 reads the tags at physical address at into info. memory is physical memory from address 0, as far
-// as it is mapped.
+// ParseMultiboot2 reads the tags at physical address at into info. memory is the mapped part of physical memory, from
+// address 0.
 func ParseMultiboot2(memory []byte, at uint64, info *Info) Problem {
-	const fixed = 8 // total size, and a reserved word
+	const fixed = 8 // size in bytes of the fields before the tags: total size, and a reserved word
 	head, ok := window(memory, at, fixed)
 	if !ok || at%8 != 0 {
 		return NoTags
@@ -77,7 +78,7 @@ func ParseMultiboot2(memory []byte, at uint64, info *Info) Problem {
 	return ""
 }
 
-// takeTag evaluates one tag; at is the physical address of its content.
+// takeTag stores the information of one tag in i; at is the physical address of the tag's content.
 func (i *Info) takeTag(memory []byte, kind uint32, tag []byte, at uint64) Problem {
 	switch kind {
 	case tagCommandLine:
@@ -92,7 +93,7 @@ func (i *Info) takeTag(memory []byte, kind uint32, tag []byte, at uint64) Proble
 		}
 		i.Module = Range{start, end}
 	case tagMemory:
-		const fixed = 8 // size of an entry, version
+		const fixed = 8 // size in bytes of the fields before the entries: size of an entry, version
 		if len(tag) < fixed {
 			return ""
 		}

@@ -1,8 +1,8 @@
 package boot
 
-// PVH: the protocol by which QEMU, Firecracker and Cloud Hypervisor start a kernel with a certain note in its ELF
-// file. The processor is in 32-bit protected mode without paging, and EBX contains the address of a structure that
-// describes the machine. Xen, xen/include/public/arch-x86/hvm/start_info.h.
+// PVH is the protocol by which QEMU, Firecracker and Cloud Hypervisor start a kernel whose ELF file has a note with the
+// entry point. The processor is in 32-bit protected mode without paging, and EBX contains the address of a structure
+// that describes the machine. Source: Xen, xen/include/public/arch-x86/hvm/start_info.h.
 
 // Range is a range of physical memory; End is exclusive.
 type Range struct{ Start, End uint64 }
@@ -10,7 +10,7 @@ type Range struct{ Start, End uint64 }
 // Size returns the size in bytes.
 func (r Range) Size() uint64 { return r.End - r.Start }
 
-// Without returns the parts of r that taken does not cover: two ranges; each may be empty.
+// Without returns the parts of r outside taken: the part before it and the part after it. Each may be empty.
 func (r Range) Without(taken Range) [2]Range {
 	if taken.End <= r.Start || taken.Start >= r.End {
 		return [2]Range{r, {}}
@@ -23,9 +23,9 @@ const MaxRanges = 32
 
 // Info is the description of the machine that the monitor passes.
 type Info struct {
-	Usable      [MaxRanges]Range // ranges of memory; all below 1<<52, not empty, and not overlapping
+	Usable      [MaxRanges]Range // ranges of usable memory, Ranges of them; all below 1<<52, not empty, and not overlapping
 	Ranges      int              // number of elements in Usable
-	Module      Range            // the first file passed with the program
+	Module      Range            // the first file that the monitor loaded with the program
 	CommandLine Range
 	RSDP        uint64 // address of ACPI's root pointer; 0: unknown
 }
@@ -42,15 +42,15 @@ const (
 	pvhSize       = 56
 	pvhModuleSize = 32
 	pvhRangeSize  = 24
-	pvhMemory     = 1       // type of a range of ordinary memory
-	maxPhysical   = 1 << 52 // SDM volume 3, 4.1.4: the limit of all processors
+	pvhMemory     = 1       // type of a memory map entry for ordinary memory
+	maxPhysical   = 1 << 52 // largest physical address of all processors, plus one (SDM volume 3, 4.1.4)
 )
 
-// maxCommandLine limits the search for the end of the command line, in bytes.
+// maxCommandLine is the maximum length of a command line, in bytes.
 const maxCommandLine = 64 << 10
 
-// ParsePVH reads the structure at physical address at into info. memory is physical memory from address 0, as far
-// as it is mapped; all parts of the structure must be in it.
+// ParsePVH reads the structure at physical address at into info. memory is the mapped part of physical memory, from
+// address 0. All parts of the structure must be in it.
 func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	head, ok := window(memory, at, pvhSize)
 	if !ok || le.Uint32(head) != pvhMagic {
@@ -111,7 +111,7 @@ func (i *Info) takeRanges(table []byte, entry int) {
 	}
 }
 
-// mapRange returns the range of an entry. The end is limited to the largest address.
+// mapRange returns the range of a memory map entry. Its end is limited to the largest 64-bit address.
 func mapRange(entry []byte) Range {
 	start, size := le.Uint64(entry), le.Uint64(entry[8:])
 	return Range{start, start + min(size, ^start)}
@@ -139,7 +139,7 @@ func (i *Info) exclude(taken Range) {
 	}
 }
 
-// commandLine returns the range of the NUL-terminated text at an address.
+// commandLine returns the range of the NUL-terminated text at a physical address.
 func commandLine(memory []byte, at uint64) Range {
 	if at == 0 || at >= uint64(len(memory)) {
 		return Range{}

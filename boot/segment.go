@@ -2,9 +2,9 @@ package boot
 
 import "encoding/binary"
 
-// ZeroSegment is the type of a program header that package unikernel/image adds. It has the address and size of the
-// variables after the last segment that are initially zero. They are not loaded, and get memory only when they are
-// used.
+// ZeroSegment is the type of a program header that package unikernel/image adds. It describes the zero-initialised
+// variables after the last segment, with their address and size. They are not loaded; a page of them is allocated when
+// it is first used.
 const ZeroSegment = 0x6c6f_616d
 
 // loadSegment is the type of a loaded segment (System V ABI: PT_LOAD).
@@ -16,8 +16,8 @@ type Segment struct {
 	Writable, Program bool   // Program: it contains code
 }
 
-// NextSegment returns the segments of a program one by one, from the first page of its file, which is loaded. Start
-// with at = 0 and continue with next. ok is false after the last segment.
+// NextSegment returns the segments of a program one by one. header is the first page of the program's file. The first
+// call passes 0 as at, and each later call the previous next. ok is false after the last segment.
 func NextSegment(header []byte, at int) (s Segment, next int, ok bool) {
 	const executable, writable = 1, 2
 	for ; ; at++ {
@@ -31,8 +31,8 @@ func NextSegment(header []byte, at int) (s Segment, next int, ok bool) {
 	}
 }
 
-// Files returns the range of physical memory with the files of the program: a segment that is mapped in the window
-// only. The Range is empty if there are none.
+// Files returns the range of physical memory that contains the files of the program. It is a segment that is mapped
+// only in the window. The Range is empty if the program has no files.
 func Files(header []byte) Range {
 	for at := 0; ; at++ {
 		p, ok := programHeader(header, at)
@@ -60,7 +60,7 @@ func Zeroed(header []byte) Range {
 	}
 }
 
-// programHeader returns a program header from the first page of a file; false after the last.
+// programHeader returns the program header with index at from the first page of a file; false after the last.
 func programHeader(header []byte, at int) ([]byte, bool) {
 	const size = 56
 	first, count := int(le.Uint16(header[32:])), int(le.Uint16(header[56:]))

@@ -1,12 +1,12 @@
 package boot
 
-// The wall clock time is sent from the loam command to the kernel over the serial port, interleaved with signals.
-// Signals are bytes below 0x80. A time is timeSize bytes with bit 7 set, with seven bits of the value each, the
-// lowest first.
+// The loam command sends the wall clock time to the kernel over the serial port, between bytes that stand for signals.
+// A signal is a byte below 0x80. A time is timeSize bytes with bit 7 set; each has seven bits of the value, the lowest
+// bits first.
 
 const timeSize = 10
 
-// AppendTime appends the encoding of a time, in nanoseconds since 1970.
+// AppendTime appends the encoding of a time, in nanoseconds since the start of 1970 (UTC).
 func AppendTime(b []byte, nanos int64) []byte {
 	v := uint64(nanos)
 	for range timeSize {
@@ -22,7 +22,7 @@ type TimeReader struct {
 	bytes uint
 }
 
-// Take consumes a byte. It returns the time when the byte is the last of a time. Bytes below 0x80 are ignored.
+// Take consumes a byte. If the byte completes a time, Take returns the time and true. Bytes below 0x80 are ignored.
 func (r *TimeReader) Take(b byte) (nanos int64, ok bool) {
 	if b < 0x80 {
 		return 0, false

@@ -28,34 +28,34 @@ const (
 	flagWrite = 2
 	flagRead  = 4
 
-	// maxHeaders is the size in bytes of program headers that Linux accepts.
+	// maxHeaders is the maximum size of all program headers in bytes, as on Linux.
 	maxHeaders = 65536
 	pathMax    = 4096
 )
 
-// Segment is a PT_LOAD header.
+// Segment is a PT_LOAD program header.
 type Segment struct {
-	Addr             uint64 // without the load bias
+	Addr             uint64 // virtual address, without the load bias
 	Offset           uint64
 	FileSize, Memory uint64
 	Prot             mem.Prot
 }
 
-// Image holds the headers of an ELF file.
+// Image holds the contents of the headers of an ELF file.
 type Image struct {
 	Fixed      bool // ET_EXEC: addresses are absolute
 	Entry      uint64
 	Segments   []Segment
-	Interp     string // path of the dynamic loader; empty: none
+	Interp     string // path of the dynamic loader; empty: the program is static
 	StackExec  bool
-	Align      uint64 // the largest p_align that is a power of two, at least a page
+	Align      uint64 // the largest p_align that is a power of two, and at least the page size
 	Headers    uint64 // address of the program headers, without the load bias
 	HeaderNum  int
 	headersOff uint64
 }
 
-// Parse reads the headers of an ELF file. Errors: ENOEXEC for a file that is not a program
-// for this processor, EINVAL for segments that cannot be mapped, and errors of the reader.
+// Parse reads the headers of an ELF file. Errors: ENOEXEC for a file that is not a program for x86-64, EINVAL for
+// segments that cannot be mapped, and errors of the reader.
 func Parse(r io.ReaderAt) (*Image, error) {
 	var h [headerSize]byte
 	if err := readFull(r, h[:], 0); err != nil {
@@ -87,7 +87,7 @@ func Parse(r io.ReaderAt) (*Image, error) {
 	return i, i.check()
 }
 
-// readFull reads all of b. A file that ends before is no program.
+// readFull reads all of b. A file that ends earlier is not a program: the error is ENOEXEC.
 func readFull(r io.ReaderAt, b []byte, offset int64) error {
 	n, err := r.ReadAt(b, offset)
 	switch {
@@ -99,7 +99,7 @@ func readFull(r io.ReaderAt, b []byte, offset int64) error {
 	return err
 }
 
-// header takes in one program header.
+// header evaluates one program header.
 func (i *Image) header(r io.ReaderAt, h []byte) error {
 	word := binary.LittleEndian.Uint64
 	flags := binary.LittleEndian.Uint32(h[4:])
@@ -116,7 +116,7 @@ func (i *Image) header(r io.ReaderAt, h []byte) error {
 	case ptGNUStack:
 		i.StackExec = flags&flagExec != 0
 	case ptInterp:
-		if i.Interp == "" { // the first counts
+		if i.Interp == "" { // if there are several, the first is used
 			return i.interp(r, word(h[8:]), word(h[32:]))
 		}
 	}
@@ -152,7 +152,7 @@ func (i *Image) interp(r io.ReaderAt, offset, size uint64) error {
 	return nil
 }
 
-// check refuses segments whose sums overflow, or that mmap would refuse.
+// check rejects segments whose address or size overflows, or that mmap would reject.
 func (i *Image) check() error {
 	if len(i.Segments) == 0 {
 		return linux.EINVAL
@@ -175,7 +175,7 @@ func (i *Image) check() error {
 	return nil
 }
 
-// span returns the pages that the segments take, without the load bias.
+// span returns the range of pages that the segments cover, without the load bias.
 func (i *Image) span() (low, high uint64) {
 	low = mem.End
 	for _, s := range i.Segments {
@@ -187,7 +187,7 @@ func (i *Image) span() (low, high uint64) {
 
 func pageUp(a uint64) uint64 { return (a + mem.PageSize - 1) &^ (mem.PageSize - 1) }
 
-// cString returns the bytes in front of the first zero.
+// cString returns the bytes before the first zero byte.
 func cString(b []byte) string {
 	for n, c := range b {
 		if c == 0 {

@@ -11,9 +11,9 @@ type Request struct {
 	Argv   []string // the arguments, as Resolve returned them
 	Envp   []string
 	File   File
-	Open   Opener // opens the dynamic loader
+	Open   Opener // opens the file of the dynamic loader
 	Random func() uint64
-	// Randomise selects random addresses (kernel.randomize_va_space is 2, and ADDR_NO_RANDOMIZE is not set).
+	// Randomise selects random addresses. It is set if kernel.randomize_va_space is 2 and ADDR_NO_RANDOMIZE is not set.
 	Randomise  bool
 	StackLimit uint64 // RLIMIT_STACK in bytes
 	Identity   Identity
@@ -21,23 +21,23 @@ type Request struct {
 	VDSO       VDSO
 }
 
-// Identity holds the credentials of the new program. Secure is AT_SECURE: the dynamic loader then ignores the
-// environment (set-user-ID files, or capabilities gained).
+// Identity holds the credentials of the new program. Secure is the value of AT_SECURE. It is set for set-user-ID files
+// and if capabilities are gained; the dynamic loader then ignores environment variables such as LD_PRELOAD.
 type Identity struct {
 	UID, EUID, GID, EGID uint32
 	Secure               bool
 }
 
-// Machine describes the processor and the kernel for auxv.
+// Machine describes the processor and the kernel for the auxiliary vector (getauxval(3)).
 type Machine struct {
 	HWCap, HWCap2  uint64
-	MinSignalStack uint64 // AT_MINSIGSTKSZ
-	RseqSize       uint64 // AT_RSEQ_FEATURE_SIZE
+	MinSignalStack uint64 // AT_MINSIGSTKSZ: minimum size of a signal stack in bytes
+	RseqSize       uint64 // AT_RSEQ_FEATURE_SIZE: size of the supported part of struct rseq in bytes
 	RseqAlign      uint64
 }
 
-// VDSO is the image that a kernel maps into every process: pages of data in front, then the ELF
-// file. Code without pages means none.
+// VDSO is the image that a kernel maps into every process: pages of data, followed by the pages of the ELF file. If
+// CodePages is 0, there is no vDSO.
 type VDSO struct {
 	Data, Code           mem.Object
 	DataPages, CodePages uint64
@@ -46,7 +46,7 @@ type VDSO struct {
 // Mapping is one call of mmap at a fixed address, and a range of it that must be cleared.
 type Mapping struct {
 	Request        mem.Request
-	ZeroAt, ZeroTo uint64 // range to clear: the rest of the last page after the file's data; if equal, there is none
+	ZeroAt, ZeroTo uint64 // range to clear: the part of the last page after the file's data; if equal, nothing is cleared
 }
 
 // Plan is the address space of a new program.
@@ -62,7 +62,7 @@ type Plan struct {
 	Places       Places
 }
 
-// Places are the addresses in a new program that /proc/PID shows (proc(5)), and the auxiliary vector.
+// Places are the addresses of the parts of a new program that /proc/PID shows (proc(5)), and the auxiliary vector.
 type Places struct {
 	CodeStart, CodeEnd, DataStart, DataEnd uint64
 	ArgStart, ArgEnd, EnvStart, EnvEnd     uint64 // the strings of arguments and environment
@@ -70,23 +70,23 @@ type Places struct {
 	Auxv                                   []byte
 }
 
-// Addresses of Linux.
+// Addresses and random ranges, as on Linux.
 const (
-	// dynBase is where position-independent programs with a loader are placed, without
-	// randomisation: two thirds of the address space (ELF_ET_DYN_BASE).
+	// dynBase is the address of a position-independent program that has a dynamic loader, without randomisation: two
+	// thirds of the address space (ELF_ET_DYN_BASE).
 	dynBase = mem.End / 3 * 2
-	// stackShift is the mask of the stack's random shift, in pages.
+	// stackShift is the largest random shift of the stack, in pages; it is used as a mask.
 	stackShift = 0x3fffff
-	// mmapShift is the mask of the random shift of a program, in pages (mmap_rnd_bits 28).
+	// mmapShift is the largest random shift of a program, in pages (mmap_rnd_bits is 28); it is used as a mask.
 	mmapShift = 1<<28 - 1
 	// breakShift is the largest random distance from the program to the heap, in bytes.
 	breakShift = 32 << 20
-	// stackSlack is the size of the stack's region below the stack pointer at the start, in bytes.
+	// stackSlack is the number of bytes of the stack's region below the initial stack pointer.
 	stackSlack = 128 << 10
 )
 
-// Make computes the plan. Errors: those of Parse and of the opener; E2BIG if the arguments are too long; ELIBBAD if the file
-// named as dynamic loader is not an ELF file; ENOMEM if the program does not fit into the address space.
+// Make computes the plan. Errors: the errors of Parse and of the opener; E2BIG if the arguments are too long; ELIBBAD
+// if the dynamic loader is not an ELF file; ENOMEM if the program does not fit into the address space.
 func Make(q Request) (*Plan, error) {
 	main, err := Parse(q.File.Reader)
 	if err != nil {
@@ -115,7 +115,7 @@ func Make(q Request) (*Plan, error) {
 	return p, p.stack(q, main, vdso)
 }
 
-// below returns a random number of bytes up to mask pages, or 0.
+// below returns a random number of bytes, a multiple of the page size and at most mask pages; 0 without Randomise.
 func (q *Request) below(mask uint64) uint64 {
 	if !q.Randomise {
 		return 0
@@ -123,8 +123,8 @@ func (q *Request) below(mask uint64) uint64 {
 	return q.Random() & mask << mem.PageShift
 }
 
-// bias chooses where the program goes. One with a loader has a range of addresses of its own; a
-// static one, or the loader itself, goes to the mapping area.
+// bias returns the load bias of an image. A program with a dynamic loader has a range of addresses of its own. A static
+// program, and the dynamic loader itself, are placed in the mapping area.
 func (q *Request) bias(i *Image, area *uint64) uint64 {
 	if i.Fixed {
 		return 0
@@ -137,18 +137,18 @@ func (q *Request) bias(i *Image, area *uint64) uint64 {
 	return base&^(i.Align-1) - low
 }
 
-// take reserves room for an image at the end of the mapping area.
+// take reserves addresses for an image at the upper end of the free mapping area.
 func take(area *uint64, i *Image) uint64 {
 	low, high := i.span()
 	size := high - low
 	if size > *area {
-		return 0 // refused by segments
+		return 0 // the function segments rejects it
 	}
 	*area = (*area - size) &^ (i.Align - 1)
 	return *area
 }
 
-// loader plans the dynamic loader, if there is one; the program then starts there.
+// loader plans the dynamic loader, if there is one. The process then starts at the loader's entry point.
 func (q *Request) loader(p *Plan, path string, area *uint64) error {
 	if path == "" {
 		return nil
@@ -189,8 +189,8 @@ func (q *Request) vdso(p *Plan, area *uint64) uint64 {
 
 func (p *Plan) add(q mem.Request) { p.Mappings = append(p.Mappings, Mapping{Request: q}) }
 
-// segments plans the mappings of an image. The memory of a segment beyond its part of the file is
-// zeros: the rest of a page, then anonymous pages.
+// segments plans the mappings of an image. If a segment is larger in memory than in the file, the rest is zeros: the
+// remainder of the last page, then anonymous pages.
 func (p *Plan) segments(i *Image, bias uint64, object mem.Object) error {
 	for _, s := range i.Segments {
 		start := s.Addr + bias
@@ -219,8 +219,8 @@ func (p *Plan) segments(i *Image, bias uint64, object mem.Object) error {
 	return nil
 }
 
-// breakAfter places the heap behind the program. A static position-independent program, which is
-// in the mapping area, has its heap at the address that programs with a loader use.
+// breakAfter places the heap after the program. A static position-independent program is in the mapping area; its heap
+// is at the address at which programs with a dynamic loader are placed.
 func (p *Plan) breakAfter(i *Image, q Request) {
 	_, high := i.span()
 	p.Break = high + p.Bias
@@ -232,8 +232,8 @@ func (p *Plan) breakAfter(i *Image, q Request) {
 	}
 }
 
-// Apply makes the plan's mappings in an empty map. On an error the map has to be destroyed.
-// An Object must be given for every file.
+// Apply makes the plan's mappings in an empty map. Every File must have an Object. On an error, the caller must destroy
+// the map.
 func (p *Plan) Apply(m *mem.Map) error {
 	for _, v := range p.Mappings {
 		if _, err := m.Mmap(v.Request); err != nil {
@@ -260,7 +260,8 @@ func write(m *mem.Map, b []byte, addr uint64) error {
 	return linux.EFAULT
 }
 
-// extent records where code and data of the program are. The data of the last writable segment in the file counts.
+// extent records the addresses of the program's code and data for /proc/PID. The data is the writable segment that is
+// last in the file.
 func (p *Plan) extent(i *Image) {
 	for _, s := range i.Segments {
 		start, end := s.Addr+p.Bias, s.Addr+s.FileSize+p.Bias

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// lineSize is the number of bytes of a file that Linux looks at: BINPRM_BUF_SIZE without its last byte.
+	// lineSize is the number of bytes of a file that Linux searches for a `#!` line: BINPRM_BUF_SIZE minus one.
 	lineSize = 255
 	// maxDepth is the greatest number of scripts in a chain in which the interpreter of each script is itself a script
 	// (`#!`).
@@ -29,15 +29,15 @@ type Opener func(path string) (File, error)
 // Program is an ELF file that was found by following `#!` lines.
 type Program struct {
 	File File
-	Path string   // path that was opened last
-	Argv []string // arguments, including those that `#!` lines add in front
+	Path string   // path of the file that was opened last
+	Argv []string // arguments, preceded by those that `#!` lines add
 }
 
-// Resolve opens path and follows `#!` lines, at most five. Errors: ELOOP for more,
-// ENOEXEC for lines that Linux does not accept, those of open.
+// Resolve opens path and follows `#!` lines, at most five. Errors: ELOOP for more than five, ENOEXEC for lines that
+// Linux does not accept, and the errors of open.
 func Resolve(path string, argv []string, open Opener) (Program, error) {
 	if len(argv) == 0 {
-		argv = []string{""} // as Linux since 5.18
+		argv = []string{""} // as on Linux since 5.18
 	}
 	p := Program{Path: path, Argv: argv}
 	for depth := 0; ; depth++ {
@@ -48,7 +48,7 @@ func Resolve(path string, argv []string, open Opener) (Program, error) {
 		if err != nil {
 			return p, err
 		}
-		line := make([]byte, lineSize) // the rest of a short file is zeros
+		line := make([]byte, lineSize) // if the file is shorter, the rest of line is zeros
 		if _, err := file.Reader.ReadAt(line, 0); err != nil && err != io.EOF {
 			return p, err
 		}
@@ -71,9 +71,9 @@ func Resolve(path string, argv []string, open Opener) (Program, error) {
 
 const blanks = " \t"
 
-// parseLine takes the first lineSize bytes of a file apart, which begin with "#!". The interpreter ends
-// at a blank or a zero byte; all that follows on the line is one argument. A line that is cut off
-// is accepted only if the interpreter's path is complete (fs/binfmt_script.c).
+// parseLine splits the first lineSize bytes of a file, which begin with "#!". The interpreter's path ends at a blank or
+// a zero byte; the rest of the line is one argument. If the line is longer than lineSize, it is accepted only if it
+// contains the complete path (fs/binfmt_script.c).
 func parseLine(text string) (interp, arg string, err error) {
 	text = text[2:]
 	if line, _, ok := strings.Cut(text, "\n"); ok {

@@ -9,9 +9,9 @@ import (
 
 // Limits of arguments and environment (execve(2)).
 const (
-	maxString   = 128 << 10       // MAX_ARG_STRLEN: of one string with its zero byte
-	leastRoom   = 128 << 10       // ARG_MAX: always allowed
-	mostRoom    = 8 << 20 / 4 * 3 // three quarters of the default stack
+	maxString   = 128 << 10       // MAX_ARG_STRLEN: bytes of one string, with its zero byte
+	leastRoom   = 128 << 10       // ARG_MAX: bytes that are allowed for any stack limit
+	mostRoom    = 8 << 20 / 4 * 3 // bytes; three quarters of the default stack limit of 8 MiB
 	pointerSize = 8
 )
 
@@ -46,8 +46,8 @@ const (
 	stackAlignment = 16
 )
 
-// checkStrings refuses arguments and environment that are too long: one string above maxString, or all,
-// with their pointers, above a quarter of the stack's limit.
+// checkStrings rejects arguments and environment that are too long: a string longer than maxString, or a total size,
+// with the pointers, of more than a quarter of the stack limit.
 func checkStrings(q Request) error {
 	room := max(min(uint64(mostRoom), q.StackLimit/4), leastRoom)
 	need := uint64(max(len(q.Argv), 1)+len(q.Envp)) * pointerSize
@@ -70,7 +70,7 @@ func checkStrings(q Request) error {
 // pusher builds a stack from its top down.
 type pusher struct {
 	top   uint64
-	bytes []byte // in reverse order of blocks: the last pushed is the lowest
+	bytes []byte // the content of the stack, which fills the slice from its end
 	used  uint64
 }
 
@@ -88,7 +88,7 @@ func (s *pusher) push(b []byte) uint64 {
 	return s.address()
 }
 
-// strings pushes strings so that the first is the lowest, and returns their addresses.
+// strings pushes strings so that the first has the lowest address, and returns their addresses.
 func (s *pusher) strings(all []string) []uint64 {
 	at := make([]uint64, len(all))
 	for i := len(all) - 1; i >= 0; i-- {
@@ -100,12 +100,12 @@ func (s *pusher) strings(all []string) []uint64 {
 // align lowers the stack to a multiple of n.
 func (s *pusher) align(n uint64) { s.push(make([]byte, s.address()%n)) }
 
-// content returns the bytes from the lowest address on.
+// content returns the content of the stack, from its lowest address upwards.
 func (s *pusher) content() []byte { return s.bytes[uint64(len(s.bytes))-s.used:] }
 
-// stack builds the initial stack and plans its region. From the top down: a zero word, the path, the
-// environment, the arguments, up to 8 KiB of random distance, the platform's name, random
-// bytes, auxv, and the two lists of pointers with the number of arguments at the lowest address.
+// stack builds the initial stack and plans its region. From the top down, it contains a zero word, the path, the
+// environment, the arguments, a gap of a random size up to 8 KiB, the platform's name, random bytes, the auxiliary
+// vector, the two lists of pointers (environment, arguments), and the number of arguments at the lowest address.
 func (p *Plan) stack(q Request, main *Image, vdso uint64) error {
 	top := mem.End - q.below(stackShift)
 	s := &pusher{top: top}
@@ -140,7 +140,7 @@ func (p *Plan) stack(q Request, main *Image, vdso uint64) error {
 	return p.stackRegion(q, main, top)
 }
 
-// stackRegion plans the region of the stack, which has some room at once and grows later.
+// stackRegion plans the region of the stack. It has stackSlack bytes below the stack pointer, and grows on demand.
 func (p *Plan) stackRegion(q Request, main *Image, top uint64) error {
 	low := p.StackPointer &^ (mem.PageSize - 1)
 	size := min(top-low+stackSlack, max(q.StackLimit&^(mem.PageSize-1), top-low))
@@ -160,7 +160,7 @@ func (p *Plan) stackRegion(q Request, main *Image, top uint64) error {
 	return nil
 }
 
-// seed returns the bytes that AT_RANDOM points to.
+// seed returns the random bytes to which AT_RANDOM points.
 func (q *Request) seed() []byte {
 	var b []byte
 	for range randomBytes / 8 {
@@ -169,7 +169,7 @@ func (q *Request) seed() []byte {
 	return b
 }
 
-// auxv returns the auxiliary vector in Linux's order, with its end.
+// auxv returns the auxiliary vector in Linux's order, including the final AT_NULL entry.
 func (p *Plan) auxv(q Request, main *Image, vdso, path, name, random uint64) []uint64 {
 	secure := uint64(0)
 	if q.Identity.Secure {

@@ -14,14 +14,15 @@ import (
 	"loam/wire"
 )
 
-// A template may leave fields open. Before it is compiled, this file fills in the Ethernet addresses and the source
-// IP address, taken from the interface and from the route to the first destination. It also sets the source ports
-// of the flows.
+// A template may leave fields open. Before a template is compiled, the functions of this file fill in its Ethernet
+// addresses and its source IP address. They take them from the interface and from the route to the first destination.
+// They also set the source ports of the flows.
 
 // firstPort is the source port of the first flow, unless the template gives one.
 const firstPort = 1024
 
-// endpoints are the addresses given to a method that does not write whole frames.
+// endpoints holds the addresses for a method that does not write whole frames, and so needs them apart from the
+// template.
 type endpoints struct {
 	source, destination netip.AddrPort
 	sourceMAC, nextHop  wire.MAC
@@ -56,7 +57,7 @@ func (c *Config) complete(s *Stream, layer method.Layer) (*frame.Template, endpo
 	return t, e, nil
 }
 
-// setFlows makes the source port cycle over the given number of flows.
+// setFlows makes the source port of the template cycle over flows values.
 func setFlows(t *frame.Template, flows int) error {
 	if flows <= 1 {
 		return nil
@@ -87,7 +88,8 @@ func outerIP(t *frame.Template) string {
 	return ""
 }
 
-// fillIn sets the address fields that the template leaves open.
+// fillIn sets the address fields that the template leaves open. ip is the kind of the first IP layer, and dst the first
+// destination.
 func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Addr, needsMAC bool) error {
 	set := func(field, value string) error {
 		if t.Get(field) != "" {
@@ -130,8 +132,8 @@ func (c *Config) fillIn(t *frame.Template, e *endpoints, ip string, dst netip.Ad
 	return nil
 }
 
-// kernelPath extracts the connection's endpoints from a template, for methods where the kernel or the stack writes
-// headers.
+// kernelPath extracts the connection's endpoints from a template. It is for methods with which the kernel or the stack
+// writes the headers.
 func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer method.Layer) error {
 	kinds := make([]string, 0, frame.MaxLayers)
 	for _, l := range t.Layers {
@@ -166,7 +168,7 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	return nil
 }
 
-// port parses s as a port number and returns otherwise if s is not a plain number.
+// port parses s as a port number. If s is not a plain number, it returns otherwise.
 func port(s string, otherwise uint16) uint16 {
 	if n, err := strconv.ParseUint(s, 0, 16); err == nil {
 		return uint16(n)

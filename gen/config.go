@@ -16,39 +16,38 @@ import (
 
 // Config is the configuration of a run. Zero values are usable unless a field says otherwise.
 type Config struct {
-	Method    string // by name
+	Method    string // name of the method: see package method
 	Interface string
-	Queues    int  // 0 is 1
-	Batch     int  // most frames passed to a method in one call; 0: the method's default
-	Qdisc     bool // as in method.Config
-	Plain     bool // as in method.Config
-	// LeaveChecksum leaves the UDP or TCP checksum to the device. It applies to the methods packet and ring;
-	// methods that send payloads leave it to the kernel anyway.
+	Queues    int  // number of queues to send on; 0: 1
+	Batch     int  // maximum number of frames passed to a method in one call; 0: the method's default
+	Qdisc     bool // send through the queueing discipline of the interface: see method.Config
+	Plain     bool // one datagram per message with the method mmsg: see method.Config
+	// LeaveChecksum leaves the UDP or TCP checksum to the network device. It applies to the methods packet and ring.
+	// With methods that send payloads, the kernel computes the checksum in any case.
 	LeaveChecksum bool
-	// Patience is how long the run waits while no frame can leave, for example because the link is down. 0 means
-	// method.DefaultPatience.
+	// Patience is the maximum time that the run waits while no frame can be sent, for example because the link is down.
+	// 0 means method.DefaultPatience.
 	Patience time.Duration
 	Copying  method.Copying
 	Streams  []Stream
 
-	NextHop wire.MAC // zero: resolved by ARP or Neighbor Discovery; see address.go
+	NextHop wire.MAC // Ethernet address of the next hop; zero: resolved by ARP or Neighbor Discovery, see address.go
 
 	Time time.Duration // 0: until all streams have sent their Count, or ctx is done
-	// Steps is a sequence of phases with their own rates. It replaces Time.
+	// Steps is a sequence of phases with their own rates. If it is set, Time is not used.
 	Steps []Step
 	// Public allows public destination addresses at any rate (see package guard).
 	Public bool
-	// Float does not pin workers to processors.
+	// Float does not bind the worker threads to processors.
 	Float bool
 
 	// Control changes rates during the run. It may be nil. A Control serves one run.
 	Control *Control
 
-	// Observe is called every Interval (0: one second) on the goroutine of Run, and once more at the end.
+	// Observe is called every Interval (0: one second) in the goroutine of Run, and once more at the end.
 	Interval time.Duration
 	Observe  func(Sample)
-	// Ready is called after everything is open and before the first frame is sent. This is the place to drop
-	// privileges.
+	// Ready is called after everything is open and before the first frame is sent, for example to drop privileges.
 	Ready func() error
 }
 
@@ -66,11 +65,12 @@ type Stream struct {
 	Rate     pace.Rate   // zero value: as fast as possible
 	Spacing  pace.Spacing
 	Count    uint64 // number of frames; 0: unlimited
-	// Flows is the number of flows: the UDP, TCP or SCTP source port cycles over this many values. Each flow has its own
-	// sequence numbers, up to sink.MaxFlows on each queue; further flows share them. 0 means 1.
+	// Flows is the number of flows: the source port (UDP, TCP or SCTP) cycles over this number of values. Each flow has
+	// its own sequence numbers, for up to sink.MaxFlows flows on each queue; further flows share these sequences. 0
+	// means 1.
 	Flows int
 	Seed  uint64 // seeds the template's random fields and the random spacing
-	// Bare omits the tag that a sink needs to recognize the frames.
+	// Bare omits the tag by which a sink recognises the frames and measures them.
 	Bare bool
 }
 
@@ -95,7 +95,8 @@ const (
 	MaxFlows = 60000 // source ports start at firstPort
 )
 
-// withDefaults returns a copy of c with defaults in place of zero fields. Time becomes a single Step.
+// withDefaults returns a copy of c with defaults in place of zero fields. If Steps is empty, Time becomes a single
+// Step.
 func (c Config) withDefaults() Config {
 	if c.Queues == 0 {
 		c.Queues = 1
@@ -161,7 +162,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// checkSteps checks times and scales. A stream without a rate can only be scaled by 0 or 1.
+// checkSteps checks the times and scales of the steps. If a stream has no rate, only the scales 0 and 1 are allowed.
 func (c *Config) checkSteps() error {
 	if len(c.Steps) > MaxSteps {
 		return bad("%d steps are more than %d", len(c.Steps), MaxSteps)
@@ -182,7 +183,7 @@ func (c *Config) checkSteps() error {
 	return nil
 }
 
-// checkStream checks a stream, including its rate to public addresses. factor is a factor for its rate.
+// checkStream checks a stream. This includes its rate, multiplied by factor, if the stream sends to public addresses.
 func (c *Config) checkStream(s *Stream, factor float64) error {
 	switch {
 	case s.Template == nil:

@@ -16,17 +16,17 @@ type Control struct {
 	// sending is true while the run sends.
 	sending bool
 	changed bool
-	names   []string // names of the streams
-	dev     string   // the interface
+	names   []string // names of the streams of the run
+	dev     string   // name of the interface, for rates that are a share of its speed
 	check   func(*Rates) error
 
 	rates atomic.Pointer[Rates] // read by the workers
 }
 
-// Rates are the rates in force. They are immutable.
+// Rates holds the rates with which a run currently sends. It is immutable.
 type Rates struct {
-	Factor float64     // for the rates of all streams, besides the scale of a step
-	Of     []pace.Rate // by stream
+	Factor float64     // factor by which the rates of all streams are multiplied, in addition to the scale of the current step
+	Of     []pace.Rate // rate of each stream
 }
 
 // NewControl returns a Control for one run.
@@ -41,8 +41,8 @@ const (
 	MaxFactor = 10000
 )
 
-// Scale multiplies the rates of all streams by factor. 0 pauses the run, 1 restores the rates. A stream without a
-// rate can only be paused.
+// Scale multiplies the rates of all streams by factor. 0 pauses the run, and 1 restores the original rates. For a
+// stream without a rate, only 0 and 1 are allowed.
 func (c *Control) Scale(factor float64) error {
 	return c.change(func(s *Rates) error {
 		if factor != 0 && !(factor >= MinFactor && factor <= MaxFactor) {
@@ -53,7 +53,7 @@ func (c *Control) Scale(factor float64) error {
 	})
 }
 
-// SetRate sets the rate of a stream. An empty name stands for all streams.
+// SetRate sets the rate of a stream. An empty name means all streams.
 func (c *Control) SetRate(stream string, r pace.Rate) error {
 	return c.change(func(s *Rates) error {
 		found := false
@@ -73,7 +73,7 @@ func (c *Control) SetRate(stream string, r pace.Rate) error {
 	})
 }
 
-// change applies edit to a copy of the rates, and puts it in force if check accepts it.
+// change applies edit to a copy of the rates. If the run's check accepts the copy, it becomes the current rates.
 func (c *Control) change(edit func(*Rates) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *Control) change(edit func(*Rates) error) error {
 	return nil
 }
 
-// checkRates checks rates for the streams of a run.
+// checkRates returns an error if the run cannot send with the given rates.
 func (c *Config) checkRates(s *Rates) error {
 	for i, r := range s.Of {
 		stream := c.Streams[i]
@@ -111,7 +111,7 @@ func (c *Config) checkRates(s *Rates) error {
 	return nil
 }
 
-// State is the rates that a Control has set.
+// State describes the current rates, for display.
 type State struct {
 	Factor  float64       `json:"scale"`
 	Streams []StreamState `json:"streams"`
@@ -123,7 +123,7 @@ type StreamState struct {
 	Rate string `json:"rate"`
 }
 
-// State returns the rates in force.
+// State returns the current rates.
 func (c *Control) State() (State, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,8 +138,8 @@ func (c *Control) State() (State, error) {
 	return state, nil
 }
 
-// Begin is called by a run before it sends its first frame. check is called for every change, and rejects rates that
-// the run cannot send with.
+// Begin is called by a run before it sends its first frame. The function check is called for every later change, and
+// returns an error for rates with which the run cannot send.
 func (c *Control) Begin(dev string, streams []Stream, check func(*Rates) error) {
 	s := Rates{Factor: 1}
 	c.mu.Lock()
@@ -152,7 +152,7 @@ func (c *Control) Begin(dev string, streams []Stream, check func(*Rates) error) 
 	c.rates.Store(&s)
 }
 
-// End is called by a run after its last frame. It reports whether its rates have been changed.
+// End is called by a run after its last frame. It reports whether rates were changed during the run.
 func (c *Control) End() (changed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +160,7 @@ func (c *Control) End() (changed bool) {
 	return c.changed
 }
 
-// Rates returns the rates in force. It is called between Begin and the end of the run's report.
+// Rates returns the current rates. A run may call it from Begin until it has made its report.
 func (c *Control) Rates() *Rates { return c.rates.Load() }
 
 // scaled reports whether a step has a scale other than 0 and 1.

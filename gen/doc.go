@@ -10,10 +10,10 @@
 //	stream ─ lane ┐
 //	stream ─ lane ┴ worker of queue 1 ──> sender ──> interface
 //
-// A worker is a goroutine locked to its own thread and, where possible, its own processor. Workers share no mutable
-// state: the rate and the frame count of each stream are divided among the queues in advance, so no counter is
-// contended.
+// A worker is a goroutine that is locked to its own thread and, where possible, to its own processor. Workers share no
+// mutable state: the rate and the frame count of each stream are divided among the queues in advance, so there is no
+// counter for which they compete.
 //
-// Package frame builds frames, package pace decides when they are sent, package measure numbers them, and package
-// method sends them. Package sink receives them at the other end.
+// Package frame builds frames, package pace computes when they are sent, package measure numbers them, and package
+// method sends them. At the receiving end, package sink receives and counts them.
 package gen

@@ -12,56 +12,58 @@ import (
 	"loam/gen/sink"
 )
 
-// lane is one stream on one queue: a share of the stream's frames, rate and count. It belongs to its worker.
+// lane sends one stream on one queue: a share of the stream's frames, rate and count. It belongs to the worker of the
+// queue.
 type lane struct {
 	sender method.Sender // shared by all lanes of a worker if the method sends whole frames
-	// account belongs to sender and is shared like it.
+	// account belongs to sender. Lanes that share the sender share the account.
 	account *Account
-	// repeater is the sender if all frames of this lane are identical, so that they need not be written again each
-	// time. Otherwise it is nil.
+	// repeater is the sender if all frames of this lane are identical, so that they are not written again for each
+	// call. Otherwise it is nil.
 	repeater method.Repeater
 	same     []byte
-	// leaver is the sender if a checksum is left to the device (see frame.Program.Checksum). Otherwise it is nil.
+	// leaver is the sender if a checksum is left to the network device (see frame.Program.Checksum). Otherwise it is
+	// nil.
 	leaver        method.ChecksumLeaver
 	start, offset int
 	filler        *frame.Filler
 	clock         *pace.Clock
 	spread        *pace.Spread
-	fill          func(slot []byte) int // the callback for Send, created once because creating it allocates
+	fill          func(slot []byte) int // the callback for sender.Send; stored, because creating it allocates
 
 	spacing pace.Spacing
-	seed    uint64        // seed of the spacing
-	paced   pace.Rate     // this queue's share of the rate, scaled
-	mean    float64       // mean frame size
-	max     bool          // no rate limit
-	silent  bool          // nothing is sent now
-	missed  time.Duration // time by which sending fell behind its schedule in earlier steps
+	seed    uint64        // seed of the random spacing
+	paced   pace.Rate     // this queue's share of the rate, multiplied by the scale
+	mean    float64       // mean frame size in bytes
+	max     bool          // sends without a rate limit
+	silent  bool          // nothing is sent at present
+	missed  time.Duration // time that earlier steps could not make up for
 
-	ends  uint64 // frames to send; MaxUint64: unlimited
+	ends  uint64 // number of frames to send in all; MaxUint64: unlimited
 	done  uint64
 	batch int // maximum number of frames in one call of the sender
 
 	tagged bool
-	flow   int      // flow of the next frame
+	flow   int      // number of the flow to which the next frame belongs
 	run    uint16   // run ID, the same for all lanes: see measure.Tag
 	next   []uint32 // next sequence number of each flow
 	ids    []uint16
-	sent   int64 // time of the current batch, for the tags
-	bytes  int   // bytes written since the last Send, FCS included
+	sent   int64 // time stamp for the tags of the current batch
+	bytes  int   // bytes of the frames written for the current call of Send, FCS included
 
-	frames, wire atomic.Uint64 // frames sent, and their bytes including FCS
-	ended        int64         // when the last frame of a limited count was sent or was due, whichever is later; 0: not yet
+	frames, wire atomic.Uint64 // numbers of frames sent, and of their bytes including FCS
+	ended        int64         // when the last frame of a limited count was sent or due, whichever is later; 0: not finished
 }
 
-// catchUp is the longest stall that is made up for in full, by sending the late frames in quick succession. It
-// keeps the rate accurate over a second on machines that lose the processor for some hundredths of a second.
+// catchUp is the longest stall that is made up for in full: the late frames are sent in quick succession. It keeps the
+// rate over a second accurate on machines on which a thread may lose the processor for some hundredths of a second.
 const catchUp = 200 * time.Millisecond
 
-// taggedBatch is the default limit of a batch of tagged frames. All frames of a batch carry the same time stamp, so
-// the last one should leave soon after the first.
+// taggedBatch is the default maximum number of frames in a batch of tagged frames. All frames of a batch have the same
+// time stamp, so the last frame should be sent soon after the first.
 const taggedBatch = 256
 
-// newLane returns the share of stream s that belongs to queue.
+// newLane returns the lane for the share of stream s that belongs to a queue.
 func newLane(s *Stream, p *frame.Program, run uint16, index, queue, queues int) *lane {
 	l := &lane{
 		run:     run,
@@ -84,7 +86,7 @@ func newLane(s *Stream, p *frame.Program, run uint16, index, queue, queues int) 
 	return l
 }
 
-// pace sets the rate: r is this queue's share of the stream's rate.
+// pace sets the rate. r is this queue's share of the stream's rate, before it is multiplied by scale.
 func (l *lane) pace(r pace.Rate, scale float64) {
 	if l.max = r.IsMax(); !l.max {
 		r.PerSecond = max(1, uint64(scale*float64(r.PerSecond)+0.5))
@@ -92,7 +94,7 @@ func (l *lane) pace(r pace.Rate, scale float64) {
 	l.silent, l.paced = scale == 0, r
 }
 
-// enter starts a step at time began, which may lie somewhat in the past.
+// enter starts a step. began is the planned start, which may be some time ago.
 func (l *lane) enter(r pace.Rate, scale float64, began int64) {
 	l.pace(r, scale)
 	l.clock = pace.NewClock(l.paced, l.mean, catchUp)
@@ -100,8 +102,9 @@ func (l *lane) enter(r pace.Rate, scale float64, began int64) {
 	l.clock.Permits(began)
 }
 
-// change changes the rate within a step. The time slot of the next frame is continued at the new rate, so that a
-// change adds no frame. After a silence, and after a time without a rate, a new slot begins.
+// change changes the rate within a step. The time slot of the next frame, which has begun at the old rate, continues at
+// the new rate, so that a change adds no frame. After a pause, and after a time without a rate limit, a new slot
+// begins.
 func (l *lane) change(r pace.Rate, scale float64, now int64) {
 	fresh := l.silent || l.max
 	if l.pace(r, scale); fresh || l.silent || l.max {
@@ -112,8 +115,8 @@ func (l *lane) change(r pace.Rate, scale float64, now int64) {
 	l.clock.Change(l.paced, now)
 }
 
-// leave ends a step whose planned end was until. Frames that were due by then but not sent, because sending them
-// would have taken too long, count as missed time.
+// leave ends a step, whose planned end was until. Frames that were due before until, but could not be sent in time,
+// count as missed time.
 func (l *lane) leave(until int64) {
 	l.missed += l.clock.Missed()
 	if l.silent || l.max || l.done == l.ends || pace.Now() < until {
@@ -123,8 +126,8 @@ func (l *lane) leave(until int64) {
 	l.missed += time.Duration(float64(left) / l.paced.FramesPerSecond(l.mean) * float64(time.Second))
 }
 
-// flowsOf returns how many different flows one queue sends. A queue sends every n-th flow, where n is the number of queues,
-// and begins again at the end. So it sends flows/gcd(flows, queues) of them.
+// flowsOf returns the number of flows that one queue sends. Of n queues, a queue sends every n-th flow, and continues
+// in a cycle at the end. So it sends flows/gcd(flows, queues) different flows.
 func flowsOf(flows, queues int) int {
 	a, b := flows, queues
 	for b != 0 {
@@ -133,7 +136,7 @@ func flowsOf(flows, queues int) int {
 	return flows / a
 }
 
-// write is the fill callback of Send: it writes the next frame and its tag into slot.
+// write is the callback for Send: it writes the next frame and its tag into slot.
 func (l *lane) write(slot []byte) int {
 	n := l.filler.Next(slot)
 	l.bytes += l.filler.WireLen(n)
@@ -149,8 +152,8 @@ func (l *lane) write(slot []byte) int {
 	return n
 }
 
-// due returns how many frames may be sent now. After until, it returns the frames that were due before until, if
-// they can still be made up for.
+// due returns the number of frames that may be sent now. After until, it returns the number of frames that were due
+// before until, if they can still be made up for.
 func (l *lane) due(now, until int64) int {
 	if l.silent {
 		return 0
@@ -164,10 +167,10 @@ func (l *lane) due(now, until int64) int {
 	return min(l.clock.Permits(now), l.room())
 }
 
-// room returns how many frames one call may send.
+// room returns the maximum number of frames for one call of the sender.
 func (l *lane) room() int { return int(min(uint64(l.batch), l.ends-l.done)) }
 
-// repeats enables the short path for identical frames, if the sender is a Repeater and only this lane uses it.
+// repeats enables the fast path for identical frames, if the sender is a Repeater and no other lane uses it.
 func (l *lane) repeats(alone bool) {
 	if same := l.filler.Same(); alone && same != nil && !l.tagged {
 		l.repeater, _ = l.sender.(method.Repeater)
@@ -175,7 +178,7 @@ func (l *lane) repeats(alone bool) {
 	}
 }
 
-// hand passes n frames to the sender, by Repeat if it can and by Send otherwise.
+// hand passes n frames to the sender, by Repeat if the fast path is enabled and otherwise by Send.
 func (l *lane) hand(n int) (sent int, err error) {
 	l.bytes = 0
 	if l.leaver != nil {
@@ -189,8 +192,8 @@ func (l *lane) hand(n int) (sent int, err error) {
 	return sent, err
 }
 
-// send passes n frames to the sender and updates the clock and the counters. Refused frames also use up their time
-// slots.
+// send passes n frames to the sender and updates the clock and the counters. Frames that are refused use up their time
+// slots, too.
 func (l *lane) send(n int) error {
 	if l.tagged {
 		l.sent = time.Now().UnixNano()
@@ -209,16 +212,17 @@ func (l *lane) send(n int) error {
 	return err
 }
 
-// Account tracks the bytes that a sender is expected to have counted. Comparing them with the sender's own counter
-// gives the bytes of refused frames. It exists because reading that counter can be expensive. It is not safe for
-// concurrent use.
+// Account computes the number of bytes that a sender should have counted. The difference to the sender's own byte
+// counter is the number of bytes in refused frames. An Account avoids reading that counter often, which can be
+// expensive. Only one goroutine may use it at a time.
 type Account struct{ bytes uint64 }
 
 // NewAccount returns an Account that starts at the current byte counter of s.
 func NewAccount(s method.Sender) *Account { return &Account{s.Counters().Bytes} }
 
-// Took records that s accepted the first sent of n frames and returns their bytes on the wire. bytes is the total
-// of all n frames. beside is the part of each frame that the sender's own counter does not include.
+// Took records that s accepted the first sent of n frames, and returns the bytes of these frames on the wire. bytes is
+// the total of all n frames. beside is the number of bytes of each frame that the sender's own counter does not
+// include.
 func (a *Account) Took(s method.Sender, n, sent, bytes, beside int) int {
 	if sent < n {
 		bytes = int(s.Counters().Bytes-a.bytes) + sent*beside

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ThreadName is the prefix of the workers' thread names. The queue number follows, as in "loam-gen 0". The kernel
-// shows the name in /proc/PID/task/TID/comm.
+// ThreadName is the prefix of the names of the workers' threads. The number of the queue follows, as in "loam-gen 0".
+// The kernel shows the name in /proc/PID/task/TID/comm.
 const ThreadName = "loam-gen"
 
-// name names the calling thread and returns a function that restores the old name. Errors are ignored because the
-// name is only informative.
+// name sets the name of the calling thread and returns a function that restores the old name. Errors are ignored,
+// because the name is only informative.
 func name(index int) func() {
 	const comm = "/proc/thread-self/comm"
 	before, err := os.ReadFile(comm)
@@ -28,8 +28,8 @@ func name(index int) func() {
 // maxCPUs is the number of processors that a unix.CPUSet can represent.
 const maxCPUs = 1024
 
-// pin binds the calling thread to a processor of its own and returns a function that undoes it. With more workers
-// than processors, workers share. It does nothing if fewer than two processors are allowed.
+// pin binds the calling thread to a processor of its own, and returns a function that undoes this. If there are more
+// workers than processors, workers share processors. pin does nothing if the thread may use fewer than two processors.
 func pin(index int) func() {
 	var before unix.CPUSet
 	if unix.SchedGetaffinity(0, &before) != nil || before.Count() < 2 {
@@ -43,7 +43,7 @@ func pin(index int) func() {
 		if index--; index < 0 {
 			var one unix.CPUSet
 			one.Set(cpu)
-			unix.SchedSetaffinity(0, &one) // best effort: pinning only improves accuracy
+			unix.SchedSetaffinity(0, &one) // an error is ignored: without pinning, the run is only less accurate
 			break
 		}
 	}

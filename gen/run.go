@@ -19,13 +19,13 @@ import (
 	"loam/gen/pace"
 )
 
-// run is a run in progress. The goroutine of Run owns everything except the lanes: these belong to their workers
-// until the workers have ended. Meanwhile, Run reads only the atomic fields of lanes.
+// run is the state of a run in progress. It is owned by the goroutine of Run, except the lanes, which belong to their
+// workers until these have ended. Until then, Run reads only the atomic fields of lanes.
 type run struct {
 	Config
-	id      uint16 // run ID in the tags: see measure.Tag
+	id      uint16 // ID of the run, for the tags: see measure.Tag
 	method  method.Method
-	tagged  int // batch limit of streams with tags
+	tagged  int // maximum batch size of streams with tags
 	workers []*worker
 	streams [][]*lane // by stream, then by queue
 
@@ -34,8 +34,8 @@ type run struct {
 	stop  atomic.Bool
 }
 
-// Run sends the streams of c. It returns when all streams have sent their counts, when the time is over, or when
-// ctx is done, which is not an error. The report covers everything sent, even if an error is returned.
+// Run sends the streams of c. It returns when all streams have sent their counts, when the time is over, or when ctx is
+// done. The end of ctx is not an error. Even if Run returns an error, the report covers the frames that were sent.
 func Run(ctx context.Context, c Config) (Report, error) {
 	r := &run{Config: c.withDefaults(), id: uint16(rand.Uint32())}
 	var err error
@@ -64,7 +64,7 @@ func Run(ctx context.Context, c Config) (Report, error) {
 		}
 	}
 	before := int64(UnknownLink)
-	if r.Method != "tap" { // for tap, the interface counts sent frames as received
+	if r.Method != "tap" { // for a TAP interface, the kernel counts the sent frames as received
 		before = linkFrames(r.Interface)
 	}
 	err = r.drive(ctx)
@@ -101,7 +101,7 @@ func (r *run) open() error {
 	return nil
 }
 
-// compile fills in the template of a stream and compiles it.
+// compile fills in the open fields of a stream's template, and compiles the template.
 func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	t, e, err := r.complete(s, r.method.Layer)
 	if err != nil {
@@ -114,7 +114,7 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	o.Skip = r.method.Layer.HeaderLen(t.V6())
 	o.LeaveChecksum = r.LeaveChecksum
 	if r.method.Layer == method.Payload {
-		// A receiver could mistake an empty datagram for the end of a batch.
+		// A receiver could mistake an empty datagram for the end of a batch, so each datagram has at least one byte.
 		least := max(frame.MinSize, o.Skip+1+frame.FCSLen)
 		if s.Bare && o.Sizes.Max() == 0 {
 			o.Sizes = frame.FixedSize(least)
@@ -129,8 +129,8 @@ func (r *run) compile(s *Stream) (*frame.Program, endpoints, error) {
 	return p, e, nil
 }
 
-// openQueue opens the senders of a worker. If the method sends whole frames, all lanes share one sender; otherwise
-// each lane has its own sender with its own endpoints.
+// openQueue opens the senders of a worker. If the method sends whole frames, all lanes of the worker share one sender.
+// Otherwise each lane has a sender of its own, with its own endpoints.
 func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	var shared method.Sender
 	var books *Account
@@ -185,10 +185,10 @@ func (r *run) openQueue(w *worker, longest int, ends []endpoints) error {
 	return nil
 }
 
-// drive starts the workers and observes them until all have ended.
+// drive starts the workers, and reports their progress until all have ended.
 func (r *run) drive(ctx context.Context) error {
 	var working sync.WaitGroup
-	// failed carries errors from workers to drive. It has room for one error per worker, so workers never block.
+	// failed carries errors from the workers to drive. It has room for one error per worker, so workers never block.
 	// over is closed when all workers have returned.
 	failed, over := make(chan error, len(r.workers)), make(chan struct{})
 	r.start = time.Now()
@@ -229,14 +229,14 @@ func (r *run) drive(ctx context.Context) error {
 	}
 }
 
-// bear sets the patience of a sender, if the sender supports it and the run has a patience of its own.
+// bear sets the patience of a sender (method.Patient), if the sender supports this and the run has set a patience.
 func (r *run) bear(s method.Sender, d time.Duration) {
 	if p, ok := s.(method.Patient); ok && r.Patience > 0 {
 		p.SetPatience(d)
 	}
 }
 
-// limitPatience shortens the patience of all senders, so that those waiting for room end soon.
+// limitPatience shortens the patience of all senders, so that senders that are waiting end soon.
 func (r *run) limitPatience() {
 	for _, w := range r.workers {
 		for _, s := range w.senders {
@@ -275,8 +275,8 @@ func (r *run) observe(last bool) {
 	}
 }
 
-// report builds the Report after the workers have ended. linkBefore is the interface's counter at the start. changed
-// reports whether rates were changed.
+// report returns the Report, after the workers have ended. linkBefore is the interface's counter of sent frames at the
+// start. changed reports whether rates were changed during the run.
 func (r *run) report(linkBefore int64, changed bool) Report {
 	out := Report{Run: r.id, Method: r.Method, Interface: r.Interface, Queues: r.Queues, LinkFrames: UnknownLink}
 	for _, w := range r.workers {
@@ -315,7 +315,8 @@ func (r *run) report(linkBefore int64, changed bool) Report {
 	return out
 }
 
-// lasted returns how long a stream was active: the run's time, or less if the stream sent its count earlier.
+// lasted returns the time during which a stream was sent: the whole run, or less if the stream has sent its count
+// earlier.
 func (r *run) lasted(stream int) (d time.Duration) {
 	for q, l := range r.streams[stream] {
 		w := r.workers[q]
@@ -341,8 +342,8 @@ func (r *run) meanScale() float64 {
 	return sum / all
 }
 
-// RateError returns the relative error of a stream's rate, compared with asked times scale. Positive means too
-// fast. It is 0 without a rate limit.
+// RateError returns the relative error of a stream's actual rate compared with asked times scale. A positive error
+// means that the stream was too fast. It is 0 if the stream has no rate.
 func RateError(asked pace.Rate, scale float64, f *Flow) float64 {
 	if asked.IsMax() || f.Frames == 0 || scale == 0 {
 		return 0

@@ -4,8 +4,8 @@ package gen
 
 import "loam/gen/pace"
 
-// OnLine resolves a rate for an interface. A rate given as a share of the line becomes bits on the wire, based on
-// the speed that the interface reports (ethtool(8)); other rates are returned unchanged. Virtual interfaces may
+// OnLine resolves a rate for an interface. A rate that is a share of the interface's speed becomes a rate in bits on
+// the wire; other rates are returned unchanged. The interface reports its speed (ethtool(8)). Virtual interfaces may
 // report an arbitrary speed.
 func OnLine(r pace.Rate, name string) (pace.Rate, error) {
 	if r.Unit != pace.Line {

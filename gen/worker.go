@@ -12,7 +12,7 @@ import (
 	"loam/gen/pace"
 )
 
-// worker drives the lanes of one queue.
+// worker sends the lanes of one queue.
 type worker struct {
 	queue   int
 	queues  int
@@ -20,16 +20,16 @@ type worker struct {
 	senders []method.Sender
 	lanes   []*lane
 	steps   []Step
-	began   int64 // pace.Now at the first frame; ended is the time after the last
+	began   int64 // pace.Now at the first frame; ended is pace.Now after the last frame
 	ended   int64
 	waiter  *pace.Waiter
 
 	control *Control
-	rates   *Rates  // the rates in force, as the lanes have adopted them
+	rates   *Rates  // the current rates, as the lanes use them
 	scale   float64 // scale of the current step
 }
 
-// flushTime is how long a worker waits at its end for frames to leave.
+// flushTime is the maximum time that a worker waits at its end until its frames have been sent.
 const flushTime = 5 * time.Second
 
 // errRefused reports that the kernel has refused every frame so far.
@@ -58,7 +58,7 @@ func (w *worker) loop(stop *atomic.Bool) error {
 	return err
 }
 
-// walk runs the steps. Each step starts at the planned end of the previous one.
+// walk executes the steps of the run. Each step starts at the planned end of the previous one.
 func (w *worker) walk(stop *atomic.Bool) error {
 	until := w.began
 	for _, s := range w.steps {
@@ -79,10 +79,10 @@ func (w *worker) walk(stop *atomic.Bool) error {
 	return nil
 }
 
-// rate returns this queue's share of the rate of a lane, before it is scaled.
+// rate returns the share of a lane's rate that this queue sends, before it is multiplied by the scale.
 func (w *worker) rate(lane int) pace.Rate { return w.rates.Of[lane].Share(w.queue, w.queues) }
 
-// follow changes the rates of the lanes if they have been changed by the Control.
+// follow applies rates that the Control has changed to the lanes.
 func (w *worker) follow(now int64) {
 	s := w.control.Rates()
 	if s == w.rates {
@@ -94,8 +94,8 @@ func (w *worker) follow(now int64) {
 	}
 }
 
-// send sends the frames that are due before until. A small backlog is still sent after until, so that a run has exactly the
-// frames that its rate and its time imply.
+// send sends the frames that are due before until. It may send a small number of late frames after until, so that the
+// run sends exactly the number of frames that its rate and its time imply.
 func (w *worker) send(stop *atomic.Bool, until int64) error {
 	checked := false
 	for !stop.Load() {
@@ -135,7 +135,8 @@ func (w *worker) send(stop *atomic.Bool, until int64) error {
 	return nil
 }
 
-// refused returns errRefused if a sender has refused frames and accepted none. It is called after the first frames.
+// refused returns errRefused if a sender has refused frames and accepted none. It is called after the first frames were
+// sent.
 func (w *worker) refused() error {
 	for _, s := range w.senders {
 		if c := s.Counters(); c.Handed == 0 && c.Refused > 0 {

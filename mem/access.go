@@ -1,23 +1,22 @@
 package mem
 
-// Copying between the kernel and a process. The kernel may also copy through its page
-// tables; then a page must not be freed meanwhile, which the kernel ensures by ending a copy
-// before Tables.Apply returns. These methods need no page tables: they serve exec, ptrace,
-// /proc/PID/mem, and tests.
+// Copies between the kernel and the memory of a process that need no page tables. They are used by exec, ptrace,
+// /proc/PID/mem, and tests. The kernel can also copy through the page tables of a process. A page must not be freed
+// during such a copy, so the kernel completes the copy before Tables.Apply returns.
 
-// ReadAt copies memory from addr into b, as the process could read it. It returns the bytes copied and,
-// if these are not all, the reason.
+// ReadAt copies memory from addr to b, with the rights that the process has. It returns the number of bytes copied and,
+// if the number is less than len(b), the reason.
 func (m *Map) ReadAt(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{access: Load}, func(page []byte, done int) { copy(b[done:], page) })
 }
 
-// ReadForced and WriteForced copy as ReadAt and WriteAt do, but for a debugger: permissions of private memory do not matter.
-// A write to such memory, a breakpoint for example, makes a private copy of the page, with the permissions of the region.
+// ReadForced is ReadAt for a debugger: for private memory, it ignores the permissions of the region.
 func (m *Map) ReadForced(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{Load, true}, func(page []byte, done int) { copy(b[done:], page) })
 }
 
-// WriteForced is the counterpart of ReadForced.
+// WriteForced is WriteAt for a debugger: for private memory, it ignores the permissions of the region. A write, for
+// example of a breakpoint, makes a private copy of the page, which is mapped with the region's permissions.
 func (m *Map) WriteForced(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{Store, true}, func(page []byte, done int) { copy(page, b[done:]) })
 }
@@ -33,12 +32,12 @@ func (d demand) allowed(r *Region) bool {
 	return r.prot.allowed(d.access) || d.forced && r.private()
 }
 
-// WriteAt copies b into memory at addr, as the process could write it.
+// WriteAt copies b to memory at addr, with the rights that the process has. It returns the same as ReadAt.
 func (m *Map) WriteAt(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{access: Store}, func(page []byte, done int) { copy(page, b[done:]) })
 }
 
-// transfer calls use for each piece of a page, under the map's lock.
+// transfer splits a range at page boundaries, and calls use for each part, with the map's lock held.
 func (m *Map) transfer(addr uint64, length int, d demand, use func(page []byte, done int)) (int, Result) {
 	done := 0
 	for done < length {
@@ -58,7 +57,8 @@ func (m *Map) transfer(addr uint64, length int, d demand, use func(page []byte, 
 	return done, Mapped
 }
 
-// use calls f with n bytes at addr, if the page is present and can be accessed as it is.
+// use calls f with n bytes of memory at addr, if the page is present and the access needs no change of the map. It
+// reports whether it did.
 func (m *Map) use(addr uint64, n int, d demand, f func([]byte)) bool {
 	m.lock()
 	defer m.unlock()
@@ -74,7 +74,7 @@ func (m *Map) use(addr uint64, n int, d demand, f func([]byte)) bool {
 	return true
 }
 
-// presentPage returns the page at addr if the access needs no change of the map, or 0.
+// presentPage returns the page at addr, or 0 if the access needs a change of the map first.
 func (m *Map) presentPage(r *Region, addr uint64, store bool) Page {
 	if r.private() {
 		p, exclusive := m.private.get(addr >> PageShift)
@@ -92,16 +92,16 @@ func (m *Map) presentPage(r *Region, addr uint64, store bool) Page {
 	return p
 }
 
-// Location identifies a byte of memory independently of the address under which a process sees it. It is
+// Location identifies a byte of memory independently of the virtual address at which a process accesses it. It is
 // comparable: two futexes are the same if their Locations are equal.
 type Location struct {
 	Object Object // object of a shared region; nil: private
-	Map    *Map   // of a private region
-	Offset uint64 // bytes in the object, or the address
+	Map    *Map   // the map of a private region
+	Offset uint64 // offset in the object in bytes; for a private region, the address
 }
 
-// Locate returns the location of an address, and false where there is no region. private says that
-// the caller knows that no other process shares the memory (FUTEX_PRIVATE_FLAG): no region is then looked for.
+// Locate returns the location of an address; false if no region contains the address. private means that the caller
+// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then needs no look at the regions.
 func (m *Map) Locate(addr uint64, private bool) (Location, bool) {
 	if private {
 		return Location{Map: m, Offset: addr}, true

@@ -26,7 +26,7 @@ const (
 	AdviseDontNeedLocked = 24
 )
 
-// advised maps advice to the attributes that it clears and sets.
+// advised maps a value of advice to two sets of region attributes: those that it clears, and those that it sets.
 var advised = map[int][2]Flags{
 	AdviseNormal:     {Random | Sequential, 0},
 	AdviseRandom:     {Sequential, Random},
@@ -41,9 +41,8 @@ var advised = map[int][2]Flags{
 	AdviseKeepOnFork: {WipeOnFork, 0},
 }
 
-// Madvise acts on advice for a range. Holes are skipped and make the call fail with ENOMEM in the
-// end, as on Linux. Cold and PageOut change nothing: anonymous pages have nowhere to go. Errors are those of
-// madvise(2).
+// Madvise applies advice to a range. Holes in the range are skipped, but make the call return ENOMEM at the end, as on
+// Linux. Cold and PageOut have no effect: there is no swap space for anonymous pages. Errors are those of madvise(2).
 func (m *Map) Madvise(addr, length uint64, advice int) error {
 	if !aligned(addr) || !knownAdvice(advice) || up(length) < length {
 		return linux.EINVAL
@@ -91,7 +90,7 @@ func knownAdvice(advice int) bool {
 	return ok
 }
 
-// advise acts on a part of one region.
+// advise applies advice to a part of one region.
 func (m *Map) advise(r *Region, start, end uint64, advice int) error {
 	switch advice {
 	case AdviseDontNeed, AdviseFree, AdviseDontNeedLocked:
@@ -120,7 +119,7 @@ func (m *Map) advise(r *Region, start, end uint64, advice int) error {
 	return nil
 }
 
-// forget drops the pages of a range. MADV_FREE does so at once, which madvise(2) allows.
+// forget drops the pages of a range. For MADV_FREE it does so immediately, which madvise(2) allows.
 func (m *Map) forget(r *Region, start, end uint64, advice int) error {
 	if r.has(Special) || r.has(Locked) && advice != AdviseDontNeedLocked {
 		return linux.EINVAL
@@ -133,7 +132,7 @@ func (m *Map) forget(r *Region, start, end uint64, advice int) error {
 	return nil
 }
 
-// prefault serves MADV_POPULATE_READ and _WRITE.
+// prefault implements MADV_POPULATE_READ and MADV_POPULATE_WRITE.
 func (m *Map) prefault(addr, end uint64, store bool) error {
 	access, need := Load, Read // the region must have PROT_READ, although this processor lets programs read other pages too
 	if store {
@@ -163,8 +162,9 @@ type extent struct {
 	from, to uint64
 }
 
-// extents returns what regions of a range show of objects, in order, and attaches these for the time of use:
-// see settle. hole reports that the range has one; check may refuse a region.
+// extents returns the ranges of objects that the regions of an address range map, in order. It attaches the map to each
+// of these objects once more, so that none is freed before the caller calls settle. hole reports that a part of the
+// address range has no region. An error of check ends the search.
 func (m *Map) extents(addr, end uint64, check func(*Region) error) (all []extent, hole bool, err error) {
 	m.lock()
 	defer m.unlock()
@@ -188,7 +188,7 @@ func (m *Map) extents(addr, end uint64, check func(*Region) error) (all []extent
 	return all, hole, nil
 }
 
-// settle ends the use of the objects that the function extents has attached.
+// settle detaches the map from the objects to which extents has attached it.
 func (m *Map) settle(all []extent) {
 	m.lock()
 	defer m.unlock()
@@ -197,7 +197,7 @@ func (m *Map) settle(all []extent) {
 	}
 }
 
-// punch serves MADV_REMOVE.
+// punch implements MADV_REMOVE.
 func (m *Map) punch(addr, end uint64) error {
 	all, hole, err := m.extents(addr, end, func(r *Region) error {
 		switch {
@@ -220,7 +220,7 @@ func (m *Map) punch(addr, end uint64) error {
 	return err
 }
 
-// willNeed loads what is not present, up to readAhead pages of each region.
+// willNeed loads absent pages of the objects in a range, up to readAhead pages of each region.
 func (m *Map) willNeed(addr, end uint64) error {
 	const readAhead = 512
 	all, hole, err := m.extents(addr, end, func(r *Region) error {

@@ -2,15 +2,15 @@ package mem
 
 import "loam/abi/linux"
 
-// SetBreak places the heap: empty, at an address. exec calls it once.
+// SetBreak makes the heap start at an address, with size zero. exec calls it once.
 func (m *Map) SetBreak(start uint64) {
 	m.lock()
 	defer m.unlock()
 	m.brkStart, m.brkEnd = start, start
 }
 
-// Brk moves the end of the heap, and returns where it is afterwards: the old end if the
-// call fails, as brk(2) of the kernel does.
+// Brk moves the end of the heap to addr and returns the new end. If it cannot, it returns the old end, as the system
+// call brk(2) does.
 func (m *Map) Brk(addr uint64) uint64 {
 	m.lock()
 	end, grown := m.moveBreak(addr)
@@ -22,7 +22,7 @@ func (m *Map) Brk(addr uint64) uint64 {
 	return end
 }
 
-// moveBreak returns the new end, and the range that was added.
+// moveBreak moves the end of the heap. It returns the new end, and the range of addresses that was added.
 func (m *Map) moveBreak(addr uint64) (end uint64, grown [2]uint64) {
 	old, to := up(m.brkEnd), up(addr)
 	switch {

@@ -1,6 +1,5 @@
-// Package mem keeps the accounts of user memory: physical pages, the objects
-// that supply them, and the map of regions of each process. It knows no processor
-// and holds no page tables.
+// Package mem manages the memory of user processes: physical pages, the objects that supply them, and the regions of
+// each process's address space. It does not depend on a processor, and it contains no page tables.
 //
 // # The parts
 //
@@ -10,22 +9,19 @@
 //	Map      the regions of one process, in a balanced tree, and its private pages
 //	Tables   the page tables of one process, implemented by the kernel
 //
-// A private page belongs to the Map, in a sparse table keyed by virtual page
-// number (table.go), not to an object. It is a zero-filled page or the private copy
-// of a page of the region's object. Regions therefore split, merge and change protection
-// without touching pages.
+// A private page belongs to a Map, not to an object. The Map stores it in a sparse table, indexed by virtual page
+// number (table.go). A private page is either a zero-filled page or a private copy of a page of the region's object. So
+// regions can be split, merged and reprotected without touching their pages.
 //
 // # Effects
 //
-// A Map never edits page tables. Each operation collects effects (unmap a
-// range, restrict a range, map a page) and passes them to Tables.Apply in one batch,
-// under the map's lock. Apply returns when no processor uses a removed translation any
-// more. Only then are the pages of the batch released, so no page is reused while a
-// stale translation to it exists.
+// A Map never changes page tables itself. Each operation collects effects: unmap a range, restrict the rights of a
+// range, map a page. It passes them to Tables.Apply in one batch, with the map's lock held. Apply returns when no
+// processor uses a removed translation any more. Only then are the pages of the batch released, so no page is reused
+// while a stale translation to it exists.
 //
-// Page tables are a cache of the Map: dropping a translation is always allowed, and the next
-// access faults and restores it. Tables may therefore drop a whole 2 MiB translation when a
-// part of it changes.
+// Page tables are a cache of the Map. Dropping a translation is always allowed: the next access faults, and the fault
+// restores it. For example, Tables may drop a whole 2 MiB translation when a part of it changes.
 //
 // # Ownership and locks
 //
@@ -34,33 +30,30 @@
 //
 //	Map.mu  <  Object's own lock  <  lists of mem/cache  <  Memory's own lock
 //
-// An object that withdraws a page (eviction, truncation, MADV_REMOVE) must drop its
-// translations in every map. It does so without holding its own lock, by Map.Revoke. A
-// fault holds Map.mu from asking the object until Apply returns. The object
-// first removes the page from its index, then calls Revoke, then releases the page; so a translation
-// made by a concurrent fault is always dropped before the page is freed.
+// An object that withdraws a page (eviction, truncation, MADV_REMOVE) must drop its translations in every map. It first
+// removes the page from its index, then calls Map.Revoke without holding its own lock, and then releases the page. A
+// fault holds Map.mu from its request to the object until Apply returns. So the translation that a concurrent fault
+// makes is always dropped before the page is freed.
 //
-// A method never blocks for input or output under Map.mu. If an object has to
-// load a page, Fault unlocks, calls Object.Load and starts again. Map.mu is held for at most
-// the copy of a page, or the zeroing of a block of 2 MiB.
+// A method never blocks for input or output while it holds Map.mu. If an object has to load a page, Fault unlocks the
+// map, calls Object.Load and starts again. The longest work under Map.mu is copying a page or zeroing a block of 2 MiB.
 //
-// A reference on a page counts its owners: entries of private tables, an object's index, a
-// copy in progress. A page with one owner in a table that is not shared is
-// writable in place; all others are copied on a write.
+// The reference count of a page is the number of its owners: entries of private tables, an object's index, copies in
+// progress. A private page with one owner, in a leaf that is not shared, is writable in place. Any other private page
+// is copied on a write.
 //
 // # Fork
 //
-// Fork copies regions and shares the private table leaf by leaf (2 MiB of addresses
-// each). A leaf is immutable while shared; the first change copies it. Fork of 10,000 pages
-// thus copies 20 pointers and makes the parent's private ranges read-only. The
-// child's page tables start empty; a fault maps the pages around it as well.
+// Fork copies the regions. Parent and child share the private table leaf by leaf; a leaf covers 2 MiB of addresses. A
+// leaf is immutable while shared; the first change copies it. Fork of 10,000 pages thus copies 20 pointers and makes
+// the parent's private ranges read-only. The child's page tables start empty; each fault also maps the pages around its
+// address.
 //
 // # Overcommit
 //
-// By default a single mapping larger than memory is refused, and the sum is not
-// limited; see Account. Running out of pages at a fault is not an error of the map:
-// Fault returns NoMemory. The caller frees pages of the page cache, or ends the process that
-// mem/pressure chooses.
+// By default a single mapping larger than memory is refused, and the sum of all mappings is not limited; see Account.
+// If there is no free page at a fault, the map does not fail: Fault returns NoMemory. The caller then frees pages of
+// the page cache, or kills the process that mem/pressure chooses, and tries again.
 //
 // # Rejected
 //
@@ -76,6 +69,6 @@
 //     regions, and mremap has to renumber them.
 //   - Reading private pages from hardware page tables, as Linux does. It needs a
 //     processor, and cannot be tested on a host.
-//   - Applying effects after unlocking. Another operation on the same range could then be
-//     applied first, and a page freed between could stay mapped.
+//   - Applying effects after unlocking the map. The effects of a later operation on the same range could then be
+//     applied first, and a page freed in between could stay mapped.
 package mem

@@ -7,37 +7,36 @@ type Action uint8
 const (
 	// Unmap removes all translations of a range.
 	Unmap Action = iota
-	// Restrict removes the permissions that are not in Prot from the translations of a
-	// range. It adds none.
+	// Restrict removes the permissions that are not in Prot from the translations of a range. It never adds
+	// permissions.
 	Restrict
-	// Install makes a translation, and replaces one that exists. A range of BlockSize
-	// bytes begins at a block boundary, and its pages are contiguous from an aligned Page.
+	// Install makes a translation, and replaces an existing one. A range of BlockSize bytes starts at a block boundary;
+	// its physical pages are contiguous, and the first is aligned to a block.
 	Install
 	// Offer makes a translation where there is none, and otherwise does nothing.
 	Offer
 )
 
-// Effect is one change of page tables: of the addresses from Start to End.
+// Effect is one change of page tables, for the addresses from Start up to but not including End.
 type Effect struct {
 	Action     Action
-	Prot       Prot // Restrict, Install, Offer
+	Prot       Prot // for Restrict, Install and Offer
 	Page       Page // Install, Offer: the page at Start
 	Start, End uint64
 }
 
 // Tables are the page tables of one process.
 type Tables interface {
-	// Apply makes the changes in the order given. It returns only when no processor can
-	// use a translation, or a permission, that was removed. The slice is valid until it returns.
-	// The map's lock is held.
+	// Apply makes changes in order. It returns only when no processor can use a removed translation or a removed
+	// permission. The slice is valid until Apply returns. The caller holds the map's lock.
 	Apply([]Effect)
 }
 
-// batch collects what an operation changes outside the map.
+// batch collects the effects of one operation and the pages that it releases.
 type batch struct {
 	effects  []Effect
-	released []Page  // references to drop after the effects were applied
-	reserve  [4]Page // keeps single releases off the heap
+	released []Page  // references to drop after the effects have been applied
+	reserve  [4]Page // initial array of released, which avoids an allocation for a few pages
 	detached []Object
 }
 
@@ -70,10 +69,10 @@ func (b *batch) offer(start uint64, p Page, prot Prot) {
 
 func (b *batch) release(p Page) { b.released = append(b.released, p) }
 
-// keptEffects bounds the capacity that an idle batch keeps.
+// keptEffects is the maximum capacity of effects that a batch keeps between operations.
 const keptEffects = 64
 
-// apply passes the effects of an operation to the page tables, and releases pages after it.
+// apply passes the collected effects to the page tables, and then releases the collected pages.
 func (m *Map) apply() {
 	b := &m.batch
 	if len(b.effects) > 0 {
@@ -96,7 +95,7 @@ func (m *Map) apply() {
 
 func (m *Map) lock() { m.mu.Lock() }
 
-// unlock applies what an operation has changed and ends it.
+// unlock applies the effects of an operation and then unlocks the map.
 func (m *Map) unlock() {
 	m.apply()
 	m.mu.Unlock()

@@ -8,21 +8,21 @@ type Result uint8
 // Outcomes.
 const (
 	Mapped      Result = iota // the page is in the page tables: repeat the access
-	MapError                  // SIGSEGV, SEGV_MAPERR: no region
-	AccessError               // SIGSEGV, SEGV_ACCERR: not permitted
-	BusError                  // SIGBUS, BUS_ADRERR: beyond the end of a file, or its page could not be read
-	NoMemory                  // no page is free: reclaim, or kill, and repeat
+	MapError                  // SIGSEGV, SEGV_MAPERR: no region contains the address
+	AccessError               // SIGSEGV, SEGV_ACCERR: the region does not permit the access
+	BusError                  // SIGBUS, BUS_ADRERR: beyond the end of a file, or the page of the file could not be read
+	NoMemory                  // no page is free: the caller frees memory and repeats the fault
 )
 
-// Fault is the outcome of a fault, with the page and the permissions it was installed with.
+// Fault is the outcome of a fault. After Mapped, it has the page and the permissions with which the page is mapped.
 type Fault struct {
 	Result Result
 	Page   Page
 	Prot   Prot
 }
 
-// Fault resolves a fault of a thread at addr. It may block while an object loads the page;
-// no lock is held meanwhile.
+// Fault resolves a page fault of a thread at addr. It may block while an object loads the page; no lock is held during
+// that time.
 func (m *Map) Fault(addr uint64, access Access) Fault { return m.resolve(addr, demand{access: access}) }
 
 func (m *Map) resolve(addr uint64, d demand) Fault {
@@ -39,8 +39,8 @@ func (m *Map) resolve(addr uint64, d demand) Fault {
 	}
 }
 
-// wait is a page that must be loaded from its object before a fault can continue. Until then the map is attached to the object
-// once more, so that the object survives an munmap by another thread.
+// wait describes a page that its object must load before a fault can continue. While the object loads, the map is
+// attached to it once more, so that the object survives an munmap by another thread.
 type wait struct {
 	object Object
 	index  uint64
@@ -69,7 +69,7 @@ func (m *Map) fault(addr uint64, d demand) (Fault, wait) {
 	return f, w
 }
 
-// faulting returns the region of an address, and lets a stack grow down to it.
+// faulting returns the region that contains addr. If a stack can grow down to addr, faulting extends it.
 func (m *Map) faulting(addr uint64) (*Region, Result) {
 	r := m.regions.find(addr)
 	switch {
@@ -107,7 +107,7 @@ func (m *Map) grow(r *Region, start uint64) bool {
 	return true
 }
 
-// supply makes one page present and installs it.
+// supply makes one page present and maps it. If the page must be loaded first, it returns a wait.
 func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
 	if !r.private() {
 		return m.shared(r, addr, store)
@@ -135,15 +135,15 @@ func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
 	return m.store(r, addr, p, r.prot), wait{}
 }
 
-// mayHaveBlock reports whether a store at addr can be served by a whole block of 2 MiB: the
-// region contains it, wants it, and has no page in it yet.
+// mayHaveBlock reports whether a store at addr can be resolved by a whole block of 2 MiB: the region contains the
+// block, may use blocks, and has no page in the block yet.
 func (m *Map) mayHaveBlock(r *Region, addr uint64) bool {
 	start := addr &^ (BlockSize - 1)
 	return (m.big || r.has(HugePages)) && !r.has(NoHugePages) && r.start <= start && start+BlockSize <= r.end &&
 		m.private.leaf(addr>>PageShift) == nil
 }
 
-// block makes a block of zeros present, if there is a free one.
+// block maps a block of zeros at addr. It returns false if no block is free.
 func (m *Map) block(r *Region, addr uint64) bool {
 	first := m.memory.AllocateBlock()
 	if first == 0 {
@@ -157,12 +157,12 @@ func (m *Map) block(r *Region, addr uint64) bool {
 	return true
 }
 
-// owned reports whether a page has one owner only.
+// owned reports whether a page has exactly one owner.
 func (m *Map) owned(p Page) bool {
 	return p != 0 && p != m.memory.Zero() && m.memory.References(p).Load() == 1
 }
 
-// store makes p the private page at addr and installs it.
+// store makes p the private page at addr and maps it.
 func (m *Map) store(r *Region, addr uint64, p Page, prot Prot) Fault {
 	if old := m.private.set(addr>>PageShift, p, m.memory); old != 0 {
 		m.batch.release(old)
@@ -172,7 +172,7 @@ func (m *Map) store(r *Region, addr uint64, p Page, prot Prot) Fault {
 	return Fault{Result: Mapped, Page: p, Prot: prot}
 }
 
-// copied replaces a page that others own too by a copy.
+// copied replaces a page that has other owners by a private copy.
 func (m *Map) copied(r *Region, addr uint64, from Page) Fault {
 	p := m.memory.Allocate()
 	if p == 0 {
@@ -186,7 +186,7 @@ func (m *Map) copied(r *Region, addr uint64, from Page) Fault {
 	return m.store(r, addr, p, r.prot)
 }
 
-// shared supplies a page of the object itself.
+// shared maps a page of the object itself, for a shared region.
 func (m *Map) shared(r *Region, addr uint64, store bool) (Fault, wait) {
 	index := r.index(addr)
 	p, writable, s := r.object.Page(index, store)
@@ -202,7 +202,7 @@ func (m *Map) shared(r *Region, addr uint64, store bool) (Fault, wait) {
 	return Fault{Result: Mapped, Page: p, Prot: prot}, wait{}
 }
 
-// fromObject supplies a page of a private mapping that has no private copy yet.
+// fromObject maps a page of the object in a private region that has no private copy of it yet. A store makes the copy.
 func (m *Map) fromObject(r *Region, addr uint64, store bool) (Fault, wait) {
 	index := r.index(addr)
 	p, _, s := r.object.Page(index, false)
@@ -233,7 +233,8 @@ func failed(r *Region, index uint64, s Supply) (Fault, wait) {
 	return Fault{Result: NoMemory}, wait{}
 }
 
-// safe returns the permissions that a private page can be installed with.
+// safe returns the permissions with which a private page can be mapped. A page with another owner is mapped without
+// write permission.
 func (m *Map) safe(r *Region, p Page, exclusive bool) Prot {
 	if exclusive && m.owned(p) {
 		return r.prot
@@ -241,7 +242,7 @@ func (m *Map) safe(r *Region, p Page, exclusive bool) Prot {
 	return r.prot &^ Write
 }
 
-// present installs a private page that exists, its block, or the pages around it.
+// present maps an existing private page. If possible, it also maps the page's block, or the present pages around it.
 func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
 	prot := m.safe(r, p, exclusive)
 	f := Fault{Result: Mapped, Page: p, Prot: prot}
@@ -252,15 +253,15 @@ func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
 		return f
 	}
 	m.batch.install(addr, PageSize, p, prot)
-	m.around(r, addr, func(a uint64) (Page, Prot) { // all in the same leaf
+	m.around(r, addr, func(a uint64) (Page, Prot) { // these pages are all in the same leaf
 		p := l.get(int(a >> PageShift & leafMask))
 		return p, m.safe(r, p, exclusive)
 	})
 	return f
 }
 
-// uniform reports whether all pages of a block can have the permissions. After a fork some may
-// have been copied by the other process, and others not.
+// uniform reports whether all pages of a block can be mapped with the permissions prot. After a fork, the other process
+// may have made copies of some pages, so that these have one owner and the rest have two.
 func (m *Map) uniform(l *leaf, prot Prot) bool {
 	if prot&Write == 0 {
 		return true
@@ -273,11 +274,11 @@ func (m *Map) uniform(l *leaf, prot Prot) bool {
 	return true
 }
 
-// aroundSize is the size of the aligned window whose present pages a fault installs too: 16 pages, as
-// Linux's fault_around_bytes.
+// aroundSize is the size in bytes of the aligned window around a fault. A fault also maps the pages of the window that
+// are present: 16 pages, as Linux's fault_around_bytes.
 const aroundSize = 16 * PageSize
 
-// around offers the pages near a fault that page finds to the page tables.
+// around maps the pages in the window around addr that the function page returns, unless an address is already mapped.
 func (m *Map) around(r *Region, addr uint64, page func(addr uint64) (Page, Prot)) {
 	start := max(addr&^(aroundSize-1), r.start)
 	end := min(addr&^(aroundSize-1)+aroundSize, r.end)

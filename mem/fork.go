@@ -1,8 +1,8 @@
 package mem
 
-// Fork returns a map for a child: the same regions, with private pages shared until one of the two
-// stores to them. Regions with DontFork are left out, those with WipeOnFork are empty. Locks
-// of mlock are not inherited. Errors: ENOMEM.
+// Fork returns a map for a child process. It has the same regions. Private pages are shared until the parent or the
+// child stores to them. Regions with DontFork are omitted; regions with WipeOnFork are empty. Regions are not locked
+// (mlock) in the child. It returns ENOMEM if the account refuses the memory.
 func (m *Map) Fork(tables Tables) (*Map, error) {
 	m.lock()
 	defer m.unlock()
@@ -14,7 +14,7 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	if err := m.account.charge(m.inherited()); err != nil {
 		return nil, err
 	}
-	// The child is not visible to other goroutines yet, so the lock of a second map is free to take.
+	// The child is not visible to other goroutines yet, so locking two maps cannot cause a deadlock.
 	child.lock()
 	defer child.unlock()
 	child.regions = tree{m.regions.root.clone(), m.regions.count}
@@ -27,7 +27,7 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	return child, nil
 }
 
-// inherited returns how many pages a child is charged for.
+// inherited returns the number of pages with which a child is charged.
 func (m *Map) inherited() (pages int64) {
 	m.regions.each(func(r *Region) bool {
 		if r.has(Charged) && !r.has(DontFork) {
@@ -38,7 +38,7 @@ func (m *Map) inherited() (pages int64) {
 	return pages
 }
 
-// share attaches the objects to the child, and makes private pages read-only here.
+// share attaches the child to the objects, and makes the private pages of the parent read-only.
 func (m *Map) share(child *Map) {
 	m.regions.each(func(r *Region) bool {
 		if r.object != nil && !r.has(DontFork) {
@@ -51,7 +51,7 @@ func (m *Map) share(child *Map) {
 	})
 }
 
-// adopt adapts an inherited region. The child's page tables are empty: nothing has to be applied.
+// adopt adapts a region that the child has inherited. No effects are needed, because the child's page tables are empty.
 func (m *Map) adopt(r *Region) {
 	if r.has(DontFork) {
 		m.take(r)

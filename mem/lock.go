@@ -15,8 +15,8 @@ const (
 	MsSync       = 4
 )
 
-// Mlock locks a range into memory and makes its pages present. Since nothing is ever swapped out, a
-// locked private page differs only in what madvise refuses and in what is counted. Errors are those of mlock2(2).
+// Mlock locks a range in memory and makes its pages present. Nothing is ever swapped out. So locking private pages
+// changes only which advice madvise refuses, and the count of locked memory. Errors are those of mlock2(2).
 func (m *Map) Mlock(addr, length uint64, flags uint32) error {
 	if flags&^MlockOnFault != 0 {
 		return linux.EINVAL
@@ -83,7 +83,7 @@ func (m *Map) lockedIn(start, end uint64) (n uint64) {
 	return n
 }
 
-// setLocked locks or unlocks regions up to the first hole.
+// setLocked locks or unlocks the regions of a range, up to the first hole.
 func (m *Map) setLocked(start, end uint64, set Flags) error {
 	for start < end {
 		r := m.regions.at(start)
@@ -102,7 +102,8 @@ func (m *Map) setLocked(start, end uint64, set Flags) error {
 	return nil
 }
 
-// Mlockall locks all regions, future ones, or both. Errors are those of mlockall(2).
+// Mlockall locks all existing regions (MCL_CURRENT), all regions that are mapped later (MCL_FUTURE), or both. Errors
+// are those of mlockall(2).
 func (m *Map) Mlockall(flags uint32) error {
 	if flags == 0 || flags&^(MclCurrent|MclFuture|MclOnFault) != 0 || flags == MclOnFault {
 		return linux.EINVAL
@@ -120,7 +121,7 @@ func (m *Map) Mlockall(flags uint32) error {
 	return err
 }
 
-// lockAll returns the ranges that it has locked.
+// lockAll locks all regions and returns their ranges.
 func (m *Map) lockAll(flags uint32, set Flags) (all [][2]uint64, err error) {
 	m.lock()
 	defer m.unlock()
@@ -150,7 +151,7 @@ func (m *Map) lockEach(set Flags) (all [][2]uint64) {
 	return all
 }
 
-// Munlockall unlocks all regions, and future ones.
+// Munlockall unlocks all regions. Regions that are mapped later are no longer locked either.
 func (m *Map) Munlockall() {
 	m.lock()
 	defer m.unlock()
@@ -158,7 +159,7 @@ func (m *Map) Munlockall() {
 	m.lockEach(0)
 }
 
-// Mincore reports for each page of a range whether it is present, in memory or in its object. Errors
+// Mincore reports for each page of a range whether it is present, as a private page or in the region's object. Errors
 // are those of mincore(2).
 func (m *Map) Mincore(addr, length uint64, present []byte) error {
 	if !aligned(addr) {
@@ -192,8 +193,8 @@ func (m *Map) resident(r *Region, addr uint64) bool {
 	return r.object != nil && r.object.Peek(r.index(addr)) != 0
 }
 
-// Msync writes shared pages of a range back. With MsAsync nothing is done, since
-// dirty pages are known and written by age. Errors are those of msync(2).
+// Msync writes the dirty shared pages of a range back. With MsAsync it does nothing: the page cache knows the dirty
+// pages and writes them back when they are old. Errors are those of msync(2).
 func (m *Map) Msync(addr, length uint64, flags uint32) error {
 	if flags&^(MsAsync|MsInvalidate|MsSync) != 0 || !aligned(addr) || flags&MsAsync != 0 && flags&MsSync != 0 {
 		return linux.EINVAL

@@ -6,20 +6,20 @@ import (
 	"loam/abi/linux"
 )
 
-// MaxRegions bounds the regions of a map, as Linux's default of vm.max_map_count.
+// MaxRegions is the maximum number of regions of a map, Linux's default of vm.max_map_count.
 const MaxRegions = 65530
 
-// Infinite is a limit that allows everything (RLIM_INFINITY).
+// Infinite is a limit that allows any size (RLIM_INFINITY).
 const Infinite = ^uint64(0)
 
-// Limits are the resource limits of a process that concern its map, in bytes.
+// Limits are the resource limits of a process that apply to its map, in bytes: RLIMIT_AS, RLIMIT_DATA, RLIMIT_STACK,
+// RLIMIT_MEMLOCK.
 type Limits struct {
 	AS, Data, Stack, Memlock uint64
 	LockAny                  bool // CAP_IPC_LOCK: Memlock does not apply
 }
 
-// Map is the list of a process's regions and its private pages. See the package comment for
-// ownership and locks.
+// Map holds the regions and the private pages of one process. See the package comment for ownership and locks.
 type Map struct {
 	mu      sync.Mutex
 	memory  Memory
@@ -27,7 +27,7 @@ type Map struct {
 	account *Account
 	layout  Layout
 	limits  Limits
-	big     bool // blocks for all regions, not only for those with MADV_HUGEPAGE
+	big     bool // blocks (pages of 2 MiB) are allowed for all regions, not only for those with MADV_HUGEPAGE
 
 	regions  tree
 	private  table
@@ -42,7 +42,7 @@ type Map struct {
 // sizes are sums over the regions, in bytes.
 type sizes struct{ total, data, stack, locked uint64 }
 
-// Config says what a Map is made of.
+// Config configures a new Map.
 type Config struct {
 	Memory  Memory
 	Tables  Tables
@@ -61,14 +61,14 @@ func New(c Config) *Map {
 	return m
 }
 
-// SetLimits changes the limits. Regions that exist already are not affected.
+// SetLimits changes the limits. It has no effect on existing regions.
 func (m *Map) SetLimits(l Limits) {
 	m.lock()
 	defer m.unlock()
 	m.limits = l
 }
 
-// SetStack names an address within the main stack.
+// SetStack sets an address that lies in the main stack. The region that contains it is shown as [stack].
 func (m *Map) SetStack(addr uint64) {
 	m.lock()
 	defer m.unlock()
@@ -83,9 +83,9 @@ func (m *Map) Destroy() {
 	m.carve(0, End)
 }
 
-// Revoke drops the translations of an object's pages with indices from from to to, in all regions of
-// this map that show the object's own pages. Objects call it without locks, before they
-// release the pages. If restrict is set, translations stay but lose write permission.
+// Revoke drops the translations of an object's pages whose indices are in [from, to). It does so in all
+// regions of this map that map the object's own pages, not private copies. Objects call it without holding locks,
+// before they release the pages. If restrict is set, the translations stay but lose write permission.
 func (m *Map) Revoke(o Object, from, to uint64, restrict bool) {
 	m.lock()
 	defer m.unlock()
@@ -111,13 +111,13 @@ func (m *Map) withdraw(r *Region, start, end uint64, restrict bool) {
 	}
 }
 
-// add puts a region into the tree and counts it.
+// add inserts a region into the tree and adds its size to sizes.
 func (m *Map) add(r *Region) {
 	m.regions.insert(r)
 	m.count(r, 1)
 }
 
-// take removes a region from the tree.
+// take removes a region from the tree and subtracts its size from sizes.
 func (m *Map) take(r *Region) {
 	m.regions.remove(r)
 	m.count(r, -1)
@@ -161,7 +161,7 @@ func (m *Map) detach(r *Region) {
 	}
 }
 
-// split divides the region that has addr inside, so that a region starts at addr.
+// split divides the region that contains addr, unless it starts at addr. Afterwards a region starts at addr.
 func (m *Map) split(addr uint64) {
 	r := m.regions.at(addr)
 	if r == nil || r.start == addr {
@@ -177,7 +177,7 @@ func (m *Map) split(addr uint64) {
 	m.add(upper)
 }
 
-// splits returns how many regions more there are once start and end are boundaries.
+// splits returns the number of additional regions if regions are split at start and end.
 func (m *Map) splits(start, end uint64) (n int) {
 	for _, a := range [...]uint64{start, end} {
 		if r := m.regions.at(a); r != nil && r.start != a {
@@ -187,7 +187,7 @@ func (m *Map) splits(start, end uint64) (n int) {
 	return n
 }
 
-// carve unmaps a range, whose limits are page-aligned.
+// carve unmaps a range whose ends are page-aligned.
 func (m *Map) carve(start, end uint64) {
 	if start >= end {
 		return
@@ -200,7 +200,7 @@ func (m *Map) carve(start, end uint64) {
 	}
 }
 
-// discard ends a region that was taken from the tree.
+// discard releases a region that has been removed from the tree.
 func (m *Map) discard(r *Region) {
 	m.batch.unmap(r.start, r.end)
 	m.drop(r.start, r.end)
@@ -210,13 +210,13 @@ func (m *Map) discard(r *Region) {
 	m.detach(r)
 }
 
-// drop releases the private pages of a range.
+// drop releases the private pages of a range of addresses.
 func (m *Map) drop(start, end uint64) {
 	m.private.clear(start>>PageShift, end>>PageShift, m.memory, m.batch.release)
 }
 
-// room checks the limits on memory (RLIMIT_AS, RLIMIT_DATA) for a new region of size bytes, which replaces existing regions of
-// replaced bytes. Errors: ENOMEM.
+// room checks the limits RLIMIT_AS and RLIMIT_DATA for a new region of size bytes. replaced is the size in bytes of the
+// existing regions that it replaces. It returns ENOMEM if a limit would be exceeded.
 func (m *Map) room(size, replaced uint64, prot Prot, flags Flags) error {
 	more := size - min(size, replaced)
 	if exceeds(m.sizes.total, more, m.limits.AS) ||
@@ -231,7 +231,8 @@ func exceeds(sum, more, limit uint64) bool {
 	return sum+more > down(limit) && limit != Infinite
 }
 
-// mayLock checks RLIMIT_MEMLOCK for more locked bytes. refusal is the error if the limit is not zero.
+// mayLock checks RLIMIT_MEMLOCK for more additional locked bytes. It returns refusal if they exceed the limit, and
+// EPERM if the limit is zero.
 func (m *Map) mayLock(more uint64, refusal error) error {
 	switch {
 	case m.limits.LockAny:
@@ -244,7 +245,7 @@ func (m *Map) mayLock(more uint64, refusal error) error {
 	return nil
 }
 
-// mapped returns the bytes of the range that regions cover.
+// mapped returns the number of bytes of a range that are covered by regions.
 func (m *Map) mapped(start, end uint64) (n uint64) {
 	for r := m.regions.find(start); r != nil && r.start < end; r = m.regions.find(r.end) {
 		n += min(r.end, end) - max(r.start, start)

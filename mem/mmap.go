@@ -2,7 +2,7 @@ package mem
 
 import "loam/abi/linux"
 
-// Flags of mmap(2), with Linux's values. Others are ignored, as on Linux for MAP_PRIVATE and MAP_SHARED.
+// Flags of mmap(2), with Linux's values. MAP_PRIVATE and MAP_SHARED calls ignore all other flags, as on Linux.
 const (
 	MapShared         = 0x01
 	MapPrivate        = 0x02
@@ -28,18 +28,18 @@ type Request struct {
 	Addr, Length uint64
 	Prot         Prot
 	Flags        uint32
-	Object       Object // nil: anonymous
-	Offset       uint64 // bytes, page-aligned
-	// Deny holds what the file's opening forbids: MayNotWrite, MayNotExec.
+	Object       Object // the object to map; nil: an anonymous mapping
+	Offset       uint64 // offset in Object in bytes, a multiple of the page size
+	// Deny has the permissions that cannot be added later, because of how the file was opened: MayNotWrite, MayNotExec.
 	Deny Flags
-	// Unreadable says that the file was not opened for reading.
+	// Unreadable means that the file was not opened for reading.
 	Unreadable bool
-	// Special marks a region of the kernel's, such as the vDSO.
+	// Special marks a region that the kernel makes itself, such as the vDSO.
 	Special bool
 }
 
-// Mmap maps a region and returns its address. Errors are those of mmap(2).
-// Pages wanted by MAP_POPULATE and MAP_LOCKED are made present afterwards, as far as possible.
+// Mmap maps a region and returns its address. Errors are those of mmap(2). For MAP_POPULATE and MAP_LOCKED it then
+// makes the pages present, as far as possible; failures of that are ignored.
 func (m *Map) Mmap(q Request) (uint64, error) {
 	addr, populate, err := m.mmap(q)
 	if err == nil && populate {
@@ -78,7 +78,7 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 	return addr, q.Flags&(MapPopulate|MapNonBlock) == MapPopulate || flags&Locked != 0 && flags&LockOnFault == 0, nil
 }
 
-// choose returns the address for a request.
+// choose returns the address at which a request is mapped.
 func (m *Map) choose(q Request, size uint64) (uint64, error) {
 	if q.Flags&(MapFixed|MapFixedNoReplace) == 0 {
 		return m.place(q.Addr, size, q.Object == nil && size%BlockSize == 0)
@@ -96,7 +96,8 @@ func (m *Map) choose(q Request, size uint64) (uint64, error) {
 	return q.Addr, nil
 }
 
-// attributes returns the attributes of the region that a request makes, in the order of Linux's checks.
+// attributes returns the attributes of the new region. It makes its checks in Linux's order, so that the same error is
+// returned.
 func (m *Map) attributes(q Request, size uint64) (Flags, error) {
 	flags := m.future | q.Deny
 	if q.Flags&MapLocked != 0 {
@@ -133,7 +134,7 @@ func (m *Map) attributes(q Request, size uint64) (Flags, error) {
 	return flags, nil
 }
 
-// forbidden checks a request against its file.
+// forbidden checks whether the file allows a request.
 func forbidden(q Request, flags Flags) error {
 	switch {
 	case q.Object == nil && q.Flags&MapGrowsDown != 0 && flags&SharedRegion != 0:
@@ -150,7 +151,7 @@ func forbidden(q Request, flags Flags) error {
 	return nil
 }
 
-// put checks limits, charges a new region, unmaps what is in its place, and inserts it.
+// put inserts a new region after checking the limits and charging the account. It unmaps existing regions in its range.
 func (m *Map) put(r *Region) error {
 	if m.regions.count+m.splits(r.start, r.end) > MaxRegions {
 		return linux.ENOMEM
@@ -198,7 +199,7 @@ func (m *Map) Munmap(addr, length uint64) error {
 	return nil
 }
 
-// EachSegment calls f for each region between two addresses that shows memory of NewSegment.
+// EachSegment calls f for each region between two addresses whose object was made by NewSegment.
 func (m *Map) EachSegment(start, end uint64, f func(*Shared)) {
 	m.lock()
 	defer m.unlock()
@@ -209,8 +210,8 @@ func (m *Map) EachSegment(start, end uint64, f func(*Shared)) {
 	}
 }
 
-// UnmapObject unmaps the mapping of an object that began at addr, as far as it is still there (shmdt(2)). accept selects the
-// objects, and returns the size in bytes. Errors: EINVAL if there is no such mapping.
+// UnmapObject unmaps the parts that are left of an object's mapping that began at addr (shmdt(2)). accept returns true
+// for objects that qualify, and their size in bytes. It returns EINVAL if there is no such mapping.
 func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool)) error {
 	m.lock()
 	defer m.unlock()
@@ -240,14 +241,14 @@ func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool
 	return nil
 }
 
-// punchesTooMany reports whether unmapping the range would leave more than MaxRegions.
+// punchesTooMany reports whether unmapping a range would split a region and so exceed MaxRegions.
 func (m *Map) punchesTooMany(start, end uint64) bool {
 	r := m.regions.at(start)
 	return r != nil && r.start < start && r.end > end && m.regions.count >= MaxRegions
 }
 
-// populate makes the pages of a range present, and writable if their region is writable. It stops at the first page that
-// fails.
+// populate makes the pages of a range present, and writable in writable regions. It stops at the first page for which
+// this fails.
 func (m *Map) populate(start, end uint64) Result {
 	for addr := start; addr < end; addr += PageSize {
 		access := Load

@@ -11,27 +11,26 @@ const (
 	BlockPages = BlockSize / PageSize
 )
 
-// Page is the number of a physical page: its physical address divided by
-// PageSize. The zero Page means no page. 32 bits reach 16 TiB.
+// Page is the number of a physical page: its physical address divided by PageSize. The zero Page means no page. With 32
+// bits, up to 16 TiB can be addressed.
 type Page uint32
 
-// Memory allocates physical pages. Its methods are safe for concurrent use and
-// take no lock above their own.
+// Memory allocates physical pages. Its methods are safe for concurrent use. They may be called with any lock of this
+// package held.
 type Memory interface {
 	// Allocate returns a page with undefined content and a reference count of one,
 	// or 0 if no page is free.
 	Allocate() Page
-	// AllocateBlock returns the first of BlockPages contiguous pages, aligned to
-	// BlockSize, each with a reference count of one, or 0 if there is no such block.
+	// AllocateBlock returns the first page of a block: BlockPages contiguous pages, aligned to BlockSize, each with a
+	// reference count of one. It returns 0 if no block is free.
 	AllocateBlock() Page
-	// Free takes back a page whose reference count is zero.
+	// Free makes a page available again. Its reference count must be zero.
 	Free(Page)
 	// Bytes returns the content of a page: PageSize bytes.
 	Bytes(Page) []byte
 	// References returns the reference count of a page.
 	References(Page) *atomic.Int32
-	// Zero returns the page of zeros, which is never written or freed. Its
-	// references are not counted.
+	// Zero returns the page that contains zeros. It is never written or freed, and references to it are not counted.
 	Zero() Page
 }
 
@@ -42,7 +41,7 @@ func Retain(m Memory, p Page) {
 	}
 }
 
-// Release drops a reference to a page, and frees the page with the last one.
+// Release drops a reference to a page, and frees the page if it was the last one.
 func Release(m Memory, p Page) {
 	if p == m.Zero() {
 		return
@@ -97,7 +96,7 @@ func (p Prot) String() string {
 	return string(b)
 }
 
-// down and up round an address to a page boundary.
+// down rounds an address down to a page boundary, and up rounds it up.
 func down(a uint64) uint64 { return a &^ (PageSize - 1) }
 func up(a uint64) uint64   { return down(a + PageSize - 1) }
 

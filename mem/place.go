@@ -11,22 +11,21 @@ const (
 	DefaultFloor = 64 << 10
 )
 
-// Layout places the parts of an address space.
+// Layout gives the bounds within which mappings are placed.
 type Layout struct {
-	Top   uint64 // mappings are placed below it, from the top down
+	Top   uint64 // mappings are placed below Top, from the top down
 	Floor uint64 // the lowest address of a mapping
 }
 
-// NewLayout returns the layout of Linux for a stack limit in bytes. random supplies
-// 64 random bits; with nil nothing is randomised. Below the end of the
-// address space it leaves room for the stack: its limit, at least 128 MiB and at
-// most 5/6 of the address space, plus guard gap and the largest shift of the stack by
-// randomisation. The mapping area moves down by up to 2^28 pages.
+// NewLayout returns the layout that Linux uses for a stack limit in bytes. random returns 64 random bits; if it is nil,
+// nothing is randomised. Space for the stack stays free below the end of the address space: the stack limit, but at
+// least 128 MiB and at most 5/6 of the address space, plus the guard gap and the largest random shift of the stack.
+// Below that space, Top is shifted down by up to 2^28 random pages.
 func NewLayout(stackLimit uint64, random func() uint64) Layout {
 	const (
 		leastGap   = 128 << 20
 		mostGap    = End / 6 * 5
-		stackShift = 0x3fffff << PageShift // mmap_base's stack_maxrandom_size
+		stackShift = 0x3fffff << PageShift // largest random shift of the stack in bytes: Linux's stack_maxrandom_size
 	)
 	pad, shift := uint64(guardGap), uint64(0)
 	if random != nil {
@@ -41,8 +40,8 @@ func NewLayout(stackLimit uint64, random func() uint64) Layout {
 	return Layout{Top: down(End - gap - shift), Floor: DefaultFloor}
 }
 
-// place chooses the address of a mapping of size bytes. A hint is used if the range is free
-// there, and the guard gap of a stack above it. big asks for an address at a block boundary.
+// place chooses the address of a mapping of size bytes. It uses the address hint if the range there is free, including
+// the guard gap of a stack above it. big asks for an address at a block boundary.
 func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 	if size > End {
 		return 0, linux.ENOMEM
@@ -66,14 +65,14 @@ func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 	return 0, linux.ENOMEM
 }
 
-// free reports whether no region, and no guard gap, overlaps the range.
+// free reports whether neither a region nor a guard gap overlaps the range.
 func (m *Map) free(start, end uint64) bool {
 	r := m.regions.find(start)
 	return r == nil || end <= r.floor()
 }
 
-// search returns the highest hole below the top of the layout, or else the lowest
-// one above a third of the address space, or 0.
+// search returns the highest address for a mapping of size bytes below the top of the layout. If there is none, it
+// returns the lowest address above a third of the address space. If there is none either, it returns 0.
 func (m *Map) search(size uint64) uint64 {
 	floor := max(up(m.layout.Floor), PageSize)
 	if a := m.regions.root.highest(window{floor, m.layout.Top, size}, 0, End); a != 0 {
@@ -82,16 +81,17 @@ func (m *Map) search(size uint64) uint64 {
 	return m.regions.root.lowest(window{up(End / 3), End, size}, 0, End)
 }
 
-// window is a search for a hole of size bytes between two addresses.
+// window describes a search for a hole of size bytes between the addresses low and high.
 type window struct{ low, high, size uint64 }
 
-// fit returns the part of the hole from from to to that is within the window, and whether it is large enough.
+// fit returns the part of a hole that is within the window, and whether that part is large enough. The hole is between
+// from and to.
 func (w window) fit(from, to uint64) (uint64, uint64, bool) {
 	from, to = max(from, w.low), min(to, w.high)
 	return from, to, to > from && to-from >= w.size
 }
 
-// skip reports whether no hole of the subtree n, which lies between from and to, fits.
+// skip reports whether no hole within the subtree of n fits. The subtree covers the addresses between from and to.
 func (w window) skip(n *Region, from, to uint64) bool {
 	if _, _, ok := w.fit(from, to); !ok {
 		return true
@@ -99,8 +99,8 @@ func (w window) skip(n *Region, from, to uint64) bool {
 	return max(n.maxGap, hole(from, n.low), hole(n.high, to)) < w.size
 }
 
-// highest returns the highest address that fits the window, in the subtree n between the addresses
-// from and to, or 0.
+// highest returns the highest end of a fitting hole in the subtree of n, which covers the addresses between from and
+// to, or 0.
 func (n *Region) highest(w window, from, to uint64) uint64 {
 	if n == nil {
 		if _, high, ok := w.fit(from, to); ok {
@@ -117,7 +117,7 @@ func (n *Region) highest(w window, from, to uint64) uint64 {
 	return n.left.highest(w, from, n.floor())
 }
 
-// lowest is highest in the other direction.
+// lowest returns the lowest start of a fitting hole in the subtree of n, or 0. It is the mirror image of highest.
 func (n *Region) lowest(w window, from, to uint64) uint64 {
 	if n == nil {
 		if low, _, ok := w.fit(from, to); ok {

@@ -8,10 +8,10 @@ import (
 // Usage holds the sizes of a map for /proc/PID/statm and status, in bytes.
 type Usage struct {
 	Total, Data, Stack, Locked uint64
-	Private                    uint64 // private pages present
+	Private                    uint64 // number of bytes in private pages that are present
 }
 
-// Usage returns the sums over the map's regions.
+// Usage returns the sizes of all regions together.
 func (m *Map) Usage() Usage {
 	m.lock()
 	defer m.unlock()
@@ -19,7 +19,7 @@ func (m *Map) Usage() Usage {
 	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift}
 }
 
-// nameColumn is the column where a line of /proc/PID/maps has the path.
+// nameColumn is the column of a line of /proc/PID/maps in which the path begins.
 const nameColumn = 73
 
 // AppendMaps appends the text of /proc/PID/maps.
@@ -54,7 +54,7 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 	return append(b, '\n')
 }
 
-// name returns the text of the last column.
+// name returns the text of the last column of /proc/PID/maps.
 func (m *Map) name(r *Region, l Label) string {
 	switch {
 	case r.object != nil:
@@ -67,14 +67,14 @@ func (m *Map) name(r *Region, l Label) string {
 	return ""
 }
 
-// share counts the pages of a region as /proc/PID/smaps does, in pages.
+// share holds numbers of pages of a region, as /proc/PID/smaps classifies them.
 type share struct {
 	private, shared, anonymous, big uint64
 }
 
-// AppendSmaps appends the text of /proc/PID/smaps. Of an object's pages it counts those that are present
-// in the object, whether or not this process has used them. Pss shares a private page between the
-// tables that own it after a fork.
+// AppendSmaps appends the text of /proc/PID/smaps. For an object it counts the pages that are present in the object,
+// whether or not this process has used them. Pss divides a private page by the number of processes that share it after
+// a fork.
 func (m *Map) AppendSmaps(b []byte) []byte {
 	m.lock()
 	defer m.unlock()
@@ -86,8 +86,8 @@ func (m *Map) AppendSmaps(b []byte) []byte {
 	return b
 }
 
-// usage counts the pages of a region. It visits pages that are present in the table, and every index of
-// an object.
+// usage counts the pages of a region. For private memory it visits the pages in the table; for an object it visits
+// every index.
 func (m *Map) usage(r *Region) (s share) {
 	first, last := r.start>>PageShift, r.end>>PageShift
 	if r.private() {

@@ -2,15 +2,16 @@ package mem
 
 import "loam/abi/linux"
 
-// Flags of mprotect(2)'s prot beside the permissions.
+// Flags in the argument prot of mprotect(2), in addition to the permissions.
 const (
 	ProtSem       = 0x8 // ignored, as on Linux
 	ProtGrowsDown = 0x01000000
 	ProtGrowsUp   = 0x02000000
 )
 
-// Mprotect changes the permissions of a range. As on Linux, regions in front of the first hole, or of the
-// first that may not have them, are changed although the call fails. Errors are those of mprotect(2).
+// Mprotect changes the permissions of a range. It stops with an error at the first hole, and at the first region that
+// may not have the permissions. As on Linux, the regions before that point are changed although the call fails. Errors
+// are those of mprotect(2).
 func (m *Map) Mprotect(addr, length uint64, prot uint32) error {
 	grows := prot & (ProtGrowsDown | ProtGrowsUp)
 	prot &^= grows
@@ -69,8 +70,8 @@ func (m *Map) protect(addr, end uint64, prot Prot) error {
 	return nil
 }
 
-// reprotect changes the permissions of a part of a region. Memory that becomes private and writable is
-// charged; untouched memory that ceases to be is refunded.
+// reprotect changes the permissions of a part of a region. The account is charged for memory that becomes private and
+// writable. If such memory loses that property without having been stored to, the charge is returned.
 func (m *Map) reprotect(r *Region, start, end uint64, prot Prot) error {
 	flags, size := r.flags, end-start
 	pages := int64(size >> PageShift)
@@ -93,7 +94,8 @@ func (m *Map) reprotect(r *Region, start, end uint64, prot Prot) error {
 	return nil
 }
 
-// change edits a part of one region, which merges with its neighbours afterwards.
+// change applies edit to the part of a region between start and end. The result is merged with its neighbours if
+// possible.
 func (m *Map) change(start, end uint64, edit func(*Region)) {
 	m.split(start)
 	m.split(end)
@@ -101,5 +103,5 @@ func (m *Map) change(start, end uint64, edit func(*Region)) {
 	m.take(r)
 	edit(r)
 	m.insert(r)
-	m.detach(r) // insert attached it once more
+	m.detach(r) // insert has attached the object once more; undo that
 }

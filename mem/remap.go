@@ -9,15 +9,14 @@ const (
 	MremapDontUnmap = 4
 )
 
-// remap is a call of mremap(2), with lengths in whole pages.
+// remap holds the arguments of a call of mremap(2), with lengths rounded up to whole pages.
 type remap struct {
 	addr, old, new uint64
 	flags          uint32
-	to             uint64 // the address wanted with MremapFixed, a hint with MremapDontUnmap
+	to             uint64 // with MremapFixed, the requested new address; with MremapDontUnmap, a hint
 }
 
-// Mremap resizes or moves the mapping of a range within one region, and returns its address. Errors
-// are those of mremap(2).
+// Mremap resizes or moves a range within one region, and returns its new address. Errors are those of mremap(2).
 func (m *Map) Mremap(addr, oldLength, newLength uint64, flags uint32, to uint64) (uint64, error) {
 	q := remap{addr, up(oldLength), up(newLength), flags, to}
 	if !q.valid() {
@@ -30,7 +29,7 @@ func (m *Map) Mremap(addr, oldLength, newLength uint64, flags uint32, to uint64)
 	return result, err
 }
 
-// valid makes the checks that need no region.
+// valid makes the checks for which no region has to be looked up.
 func (q remap) valid() bool {
 	const all = MremapMayMove | MremapFixed | MremapDontUnmap
 	if q.flags&^all != 0 || !aligned(q.addr) || q.new == 0 || q.new > End {
@@ -77,7 +76,7 @@ func (m *Map) remap(q remap) (addr uint64, populate bool, err error) {
 	return addr, populate, err
 }
 
-// shrink unmaps the tail of a range, which may extend over several regions.
+// shrink unmaps the end of a range, which may contain several regions.
 func (m *Map) shrink(q remap) error {
 	start, end := q.addr+q.new, q.addr+q.old
 	if q.addr > End || q.old > End-q.addr {
@@ -90,7 +89,7 @@ func (m *Map) shrink(q remap) error {
 	return nil
 }
 
-// remappable makes the checks that need the region, and checks the limits on size.
+// remappable makes the checks that depend on the region, including the limits on size.
 func (m *Map) remappable(r *Region, q remap) error {
 	more := q.new - min(q.old, q.new)
 	if q.flags&MremapDontUnmap != 0 {
@@ -118,7 +117,7 @@ func (m *Map) remappable(r *Region, q remap) error {
 	return m.room(more, 0, r.prot, r.flags)
 }
 
-// extend lets a region grow in place, if the range ends with it and the addresses behind it are free.
+// extend enlarges a region in place, if the range ends at the region's end and the addresses after it are free.
 func (m *Map) extend(r *Region, q remap) bool {
 	end := q.addr + q.new
 	if q.addr+q.old != r.end || end < q.addr || end > End || m.regions.overlaps(r.end, end) {
@@ -134,7 +133,7 @@ func (m *Map) extend(r *Region, q remap) bool {
 	return true
 }
 
-// move maps the range elsewhere, with its pages, and unmaps it here.
+// move maps the range at another address, moves its pages there, and unmaps the old range.
 func (m *Map) move(r *Region, q remap) (uint64, error) {
 	if m.regions.count+3 > MaxRegions {
 		return 0, linux.ENOMEM
@@ -155,12 +154,12 @@ func (m *Map) move(r *Region, q remap) (uint64, error) {
 		m.carve(q.addr+q.new, q.addr+q.old)
 		q.old = q.new
 	}
-	r = m.regions.at(q.addr) // carving may have split it
+	r = m.regions.at(q.addr) // carve may have split the region
 	moved := r.part(q.addr, q.addr+q.old)
 	moved.start, moved.end = to, to+q.new
 	from, pages := q.addr>>PageShift, q.old>>PageShift
 	if r.object == nil && !r.touched {
-		moved.offset = to >> PageShift // untouched, so it can merge where it goes
+		moved.offset = to >> PageShift // without private pages, so it can be merged with regions at its new address
 	}
 	m.batch.unmap(q.addr, q.addr+q.old)
 	m.private.move(from, to>>PageShift, pages, m.memory)
@@ -169,7 +168,7 @@ func (m *Map) move(r *Region, q remap) (uint64, error) {
 	return to, nil
 }
 
-// leave ends the old place of a range that has moved.
+// leave handles the old range after its pages have moved: it is unmapped, or left empty with MREMAP_DONTUNMAP.
 func (m *Map) leave(q remap) {
 	switch {
 	case q.flags&MremapDontUnmap == 0:
@@ -179,7 +178,7 @@ func (m *Map) leave(q remap) {
 	}
 }
 
-// target chooses the new address.
+// target chooses the new address of a range.
 func (m *Map) target(r *Region, q remap) (uint64, error) {
 	if q.flags&MremapFixed == 0 {
 		hint := uint64(0)

@@ -2,36 +2,35 @@ package mem
 
 import "sync"
 
-// Shared is anonymous memory that several regions, of one map or of many after fork,
-// show: MAP_SHARED|MAP_ANONYMOUS. Pages are zero-filled on the first access. The last
-// Detach frees them.
+// Shared is shared anonymous memory (MAP_SHARED|MAP_ANONYMOUS), which several regions map: regions of one map, or of
+// several maps after a fork. Pages are zero-filled at the first access. The last Detach frees them.
 type Shared struct {
 	memory Memory
-	size   uint64 // pages; growing a mapping by mremap does not change it
+	size   uint64 // number of pages; mremap of a mapping to a larger size does not change it
 
-	// label and regions are set for a segment and not changed afterwards.
+	// label and regions are set by NewSegment and not changed afterwards.
 	label   func() Label
 	regions func(n int)
 
-	mu      sync.Mutex // a leaf, below Map.mu
+	mu      sync.Mutex // no other lock is taken while mu is held; Map.mu is taken before it
 	pages   table
 	mappers Mappers
 	kept    bool // pages are kept even while no region maps them
 }
 
-// NewShared returns shared memory of size pages. No page is present, and no map is attached.
+// NewShared returns shared memory of size pages. It has no pages yet, and no map is attached to it.
 func NewShared(m Memory, size uint64) *Shared { return &Shared{memory: m, size: size} }
 
-// NewSegment returns shared memory whose pages stay without a region, until Drop. regions is called with 1 for each new region over
-// it and with -1 for each one that ends, under the lock of the map.
+// NewSegment returns shared memory whose pages stay even if no region maps them, until Drop is called. It calls regions
+// with 1 when a region begins to map it, and with -1 when one ends, with the lock of the map held.
 func NewSegment(m Memory, size uint64, label func() Label, regions func(n int)) *Shared {
 	return &Shared{memory: m, size: size, label: label, regions: regions, kept: true}
 }
 
-// Segment returns the size in bytes, and whether NewSegment has made the memory.
+// Segment returns the size in bytes. ok reports whether NewSegment has made the memory.
 func (s *Shared) Segment() (size uint64, ok bool) { return s.size << PageShift, s.regions != nil }
 
-// Drop frees the pages of a segment when it has no region, or with the last one.
+// Drop frees the pages of a segment: immediately if no region maps it, otherwise when the last region ends.
 func (s *Shared) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +38,7 @@ func (s *Shared) Drop() {
 	s.free()
 }
 
-// Resident returns the number of pages in memory.
+// Resident returns the number of pages that are present.
 func (s *Shared) Resident() (n uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +46,7 @@ func (s *Shared) Resident() (n uint64) {
 	return n
 }
 
-// free releases the pages unless a region or a segment uses them. The caller holds mu.
+// free releases all pages, unless a region maps them or they are kept for a segment. The caller holds mu.
 func (s *Shared) free() {
 	if !s.kept && s.mappers.None() {
 		s.pages.clear(0, End>>PageShift, s.memory, func(p Page) { Release(s.memory, p) })
@@ -81,7 +80,7 @@ func (s *Shared) Peek(index uint64) Page {
 	return p
 }
 
-// Load implements Object: nothing has to be loaded.
+// Load implements Object. It does nothing: Page never asks for it.
 func (s *Shared) Load(uint64) error { return nil }
 
 // Attach implements Object.
@@ -105,7 +104,7 @@ func (s *Shared) Detach(m *Map) {
 	}
 }
 
-// Sync implements Object: there is nothing to write back to.
+// Sync implements Object. It does nothing: there is no storage.
 func (s *Shared) Sync(uint64, uint64) error { return nil }
 
 // Punch implements Object.
@@ -124,7 +123,7 @@ func (s *Shared) Punch(from, to uint64) error {
 	return nil
 }
 
-// Label implements Object with the name that Linux shows.
+// Label implements Object. Without a label of its own, the memory has the name that Linux shows.
 func (s *Shared) Label() Label {
 	if s.label != nil {
 		return s.label()
@@ -132,7 +131,7 @@ func (s *Shared) Label() Label {
 	return Label{Path: "/dev/zero (deleted)", Minor: 1}
 }
 
-// Mappers counts the regions of each map over an object. The object's lock guards it.
+// Mappers counts, for each map, the regions that map an object. The object's lock guards it.
 type Mappers struct{ regions map[*Map]int }
 
 // Add counts a region of m.
@@ -143,17 +142,17 @@ func (s *Mappers) Add(m *Map) {
 	s.regions[m]++
 }
 
-// Remove takes back one Add.
+// Remove undoes one call of Add.
 func (s *Mappers) Remove(m *Map) {
 	if s.regions[m]--; s.regions[m] == 0 {
 		delete(s.regions, m)
 	}
 }
 
-// None reports whether no region is left.
+// None reports whether no region maps the object.
 func (s *Mappers) None() bool { return len(s.regions) == 0 }
 
-// List returns the maps that have regions.
+// List returns the maps that have regions over the object.
 func (s *Mappers) List() []*Map {
 	all := make([]*Map, 0, len(s.regions))
 	for m := range s.regions {
@@ -162,14 +161,13 @@ func (s *Mappers) List() []*Map {
 	return all
 }
 
-// Fixed is an object of pages that its owner made, such as the vDSO. It holds its own
-// references to them and never changes.
+// Fixed is an object with a fixed list of pages, such as the vDSO. It holds its own references to the pages.
 type Fixed struct {
 	pages []Page
 	label Label
 }
 
-// NewFixed returns an object that supplies the pages, for as long as their owner keeps them.
+// NewFixed returns an object that supplies the given pages. The pages must stay valid as long as the object is used.
 func NewFixed(label Label, pages ...Page) *Fixed { return &Fixed{pages, label} }
 
 // Page implements Object.

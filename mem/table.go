@@ -6,20 +6,20 @@ import (
 	"sync/atomic"
 )
 
-// table holds the private pages of a map by virtual page number, or the pages of a shared
-// anonymous object by index. It is a sorted slice of leaves, each for an aligned block
-// of 512 numbers. A new leaf moves the slice's tail, 16 bytes for each 2 MiB in use:
-// at 16 GiB in use that is 64 KiB on average, once in 512 faults.
+// table holds the private pages of a map, indexed by virtual page number, or the pages of a shared anonymous object,
+// indexed by page index. It is a sorted slice of leaves; a leaf holds an aligned range of 512 indices, which is 2 MiB.
+// Inserting a leaf moves the slots after it. A slot has 16 bytes, so at 16 GiB in use an insertion moves 64 KiB on
+// average, once in 512 faults.
 //
-// Tables share leaves after a fork. A leaf with more than one reference is
-// immutable; a table that wants to change it copies it first (own).
+// After a fork, tables share leaves. A leaf with more than one reference is immutable; before a table changes it, own
+// copies it.
 type table struct {
 	leaves []slot
-	pages  int64 // present, without the page of zeros
+	pages  int64 // number of present pages, not counting the page of zeros
 }
 
 type slot struct {
-	key  uint64 // number >> leafShift
+	key  uint64 // page number >> leafShift
 	leaf *leaf
 }
 
@@ -28,21 +28,21 @@ const (
 	leafMask  = BlockPages - 1
 )
 
-// leaf holds the pages of one block: those from base on, a range that doubles as
-// needed, so that a leaf of one page takes no space for 512.
+// leaf holds the pages of one block of 512 numbers. pages begins at number base within the block and grows by doubling,
+// so that a leaf with one page does not need space for 512.
 type leaf struct {
 	refs  atomic.Int32
 	base  uint16
-	big   bool  // one block of 512 contiguous pages, complete
-	count int32 // entries, the page of zeros included
-	zeros int32 // entries with the page of zeros
+	big   bool  // the pages are one complete block of 512 contiguous physical pages
+	count int32 // number of entries, including those with the page of zeros
+	zeros int32 // number of entries with the page of zeros
 	pages []Page
 }
 
-// minLeaf is the number of pages that the smallest leaf has room for.
+// minLeaf is the initial length of a leaf's pages.
 const minLeaf = 8
 
-// get returns the page of a leaf by its number within the block, or 0.
+// get returns the page with number i within the block, or 0.
 func (l *leaf) get(i int) Page {
 	if i -= int(l.base); uint(i) < uint(len(l.pages)) {
 		return l.pages[i]
@@ -50,7 +50,7 @@ func (l *leaf) get(i int) Page {
 	return 0
 }
 
-// grow makes room for number i.
+// grow enlarges pages so that it contains number i.
 func (l *leaf) grow(i int) {
 	if i-int(l.base) >= 0 && i-int(l.base) < len(l.pages) {
 		return
@@ -71,12 +71,13 @@ func (l *leaf) grow(i int) {
 	l.base, l.pages = uint16(base), pages
 }
 
-// search returns the position of a key among the leaves, and whether it is there.
+// search returns the position of a key among the leaves, or the position at which to insert it, and whether the key
+// exists.
 func (t *table) search(key uint64) (int, bool) {
 	return slices.BinarySearchFunc(t.leaves, key, func(s slot, k uint64) int { return cmp.Compare(s.key, k) })
 }
 
-// leaf returns the leaf of a number, or nil.
+// leaf returns the leaf that contains a page number, or nil.
 func (t *table) leaf(number uint64) *leaf {
 	if i, ok := t.search(number >> leafShift); ok {
 		return t.leaves[i].leaf
@@ -84,8 +85,7 @@ func (t *table) leaf(number uint64) *leaf {
 	return nil
 }
 
-// get returns the page of a number, or 0. exclusive reports that no other table
-// refers to it through a shared leaf.
+// get returns the page with a number, or 0. exclusive reports that the leaf is not shared with another table.
 func (t *table) get(number uint64) (p Page, exclusive bool) {
 	l := t.leaf(number)
 	if l == nil {
@@ -94,8 +94,8 @@ func (t *table) get(number uint64) (p Page, exclusive bool) {
 	return l.get(int(number & leafMask)), l.refs.Load() == 1
 }
 
-// own returns the leaf for a page number, for changes. It creates the leaf if it does not exist, and copies it if other tables
-// share it.
+// own returns the leaf for a page number, so that the caller can change it. It creates the leaf if it does not exist,
+// and copies it if other tables share it.
 func (t *table) own(number uint64, memory Memory) *leaf {
 	i, ok := t.search(number >> leafShift)
 	if !ok {
@@ -107,8 +107,8 @@ func (t *table) own(number uint64, memory Memory) *leaf {
 	return t.unshare(i, memory)
 }
 
-// unshare replaces a shared leaf by a copy, whose pages then have one more owner.
-// If the other tables went away meanwhile, the last reference is dropped here.
+// unshare replaces a shared leaf by a copy. Each page of the leaf then has one more owner. If the other tables have
+// dropped the old leaf in the meantime, unshare drops its last reference.
 func (t *table) unshare(i int, memory Memory) *leaf {
 	old := t.leaves[i].leaf
 	if old.refs.Load() == 1 {
@@ -124,7 +124,7 @@ func (t *table) unshare(i int, memory Memory) *leaf {
 	if old.refs.Add(-1) == 0 {
 		for _, p := range old.pages {
 			if p != 0 {
-				Release(memory, p) // never the last: the copy has one
+				Release(memory, p) // never the last reference: the copy has one, too
 			}
 		}
 	}
@@ -132,8 +132,8 @@ func (t *table) unshare(i int, memory Memory) *leaf {
 	return l
 }
 
-// set stores a page, whose reference the table takes over, and returns the page that was
-// there, whose reference it gives up.
+// set stores a page and takes over the caller's reference to it. It returns the previous page, whose reference the
+// caller takes over, or 0.
 func (t *table) set(number uint64, p Page, memory Memory) (old Page) {
 	l := t.own(number, memory)
 	i := int(number & leafMask)
@@ -149,7 +149,7 @@ func (t *table) set(number uint64, p Page, memory Memory) (old Page) {
 	return old
 }
 
-// counts adjusts the counters for a page that entered or left a leaf.
+// counts updates the counters of the table and of a leaf when n pages like p are added to the leaf; n may be negative.
 func (t *table) counts(l *leaf, p Page, n int32, memory Memory) {
 	if p == memory.Zero() {
 		l.zeros += n
@@ -158,7 +158,7 @@ func (t *table) counts(l *leaf, p Page, n int32, memory Memory) {
 	}
 }
 
-// setBlock stores the pages of a block where the table has none.
+// setBlock stores the pages of a block. The table must have no page there.
 func (t *table) setBlock(number uint64, first Page, memory Memory) {
 	l := t.own(number, memory)
 	l.base, l.big, l.count = 0, true, BlockPages
@@ -169,8 +169,8 @@ func (t *table) setBlock(number uint64, first Page, memory Memory) {
 	t.pages += BlockPages
 }
 
-// clear removes the pages with numbers from from to to, and calls release for each that has
-// lost its last table.
+// clear removes the pages whose numbers are in [from, to). It calls release for each page whose leaf no
+// other table shares.
 func (t *table) clear(from, to uint64, memory Memory, release func(Page)) {
 	if from >= to || len(t.leaves) == 0 {
 		return
@@ -188,7 +188,7 @@ func (t *table) clear(from, to uint64, memory Memory, release func(Page)) {
 	t.leaves = slices.Delete(t.leaves, first+len(kept), next)
 }
 
-// clearLeaf removes pages from leaf i. Its slot has no leaf afterwards if none is left.
+// clearLeaf removes pages from leaf i. If the leaf is then empty, it sets the leaf of the slot to nil.
 func (t *table) clearLeaf(i int, from, to uint64, memory Memory, release func(Page)) {
 	l := t.leaves[i].leaf
 	if from == 0 && to == BlockPages {
@@ -224,7 +224,7 @@ func (l *leaf) any(from, to uint64) (found bool) {
 	return found
 }
 
-// each calls f for the pages of a leaf with numbers from from to to.
+// each calls f for the pages of a leaf whose numbers are in [from, to).
 func (l *leaf) each(from, to uint64, f func(i uint64, p Page)) {
 	base := uint64(l.base)
 	for n := max(from, base); n < min(to, base+uint64(len(l.pages))); n++ {
@@ -234,7 +234,7 @@ func (l *leaf) each(from, to uint64, f func(i uint64, p Page)) {
 	}
 }
 
-// each calls f for the pages with numbers from from to to, in order.
+// each calls f for the pages whose numbers are in [from, to), in order.
 func (t *table) each(from, to uint64, f func(number uint64, p Page)) {
 	i, _ := t.search(from >> leafShift)
 	for ; i < len(t.leaves); i++ {
@@ -247,7 +247,7 @@ func (t *table) each(from, to uint64, f func(number uint64, p Page)) {
 	}
 }
 
-// share returns a table with the same leaves, which are shared from now on.
+// share returns a new table with the same leaves, which both tables then share.
 func (t *table) share() table {
 	for _, s := range t.leaves {
 		s.leaf.refs.Add(1)
@@ -255,8 +255,8 @@ func (t *table) share() table {
 	return table{leaves: slices.Clone(t.leaves), pages: t.pages}
 }
 
-// move gives the pages of count numbers from from new numbers from to. There are none at
-// the new numbers. Whole leaves move without being copied.
+// move moves count pages from number from to number to. The table must have no pages at the new numbers. If all three
+// are multiples of 512, whole leaves move without being copied.
 func (t *table) move(from, to, count uint64, memory Memory) {
 	if (from|to|count)&leafMask == 0 {
 		t.moveLeaves(from>>leafShift, to>>leafShift, count>>leafShift)

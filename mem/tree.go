@@ -1,15 +1,14 @@
 package mem
 
-// tree is the ordered set of a map's regions: an AVL tree whose nodes are the regions
-// themselves. Each node knows the largest hole within its subtree, so that
-// placement finds a hole in O(log n) steps. Start, end and flags of a region must not
-// change while it is in the tree; it is removed first.
+// tree is the ordered set of a map's regions: an AVL tree whose nodes are the regions themselves. Each node stores the
+// size of the largest hole within its subtree, so that a hole for a new mapping is found in O(log n) steps. Start, end
+// and flags of a region must not change while the region is in the tree.
 type tree struct {
 	root  *Region
 	count int
 }
 
-// find returns the first region that ends above addr, or nil.
+// find returns the first region whose end is above addr, or nil.
 func (t *tree) find(addr uint64) *Region {
 	var best *Region
 	for n := t.root; n != nil; {
@@ -30,7 +29,7 @@ func (t *tree) at(addr uint64) *Region {
 	return nil
 }
 
-// before returns the last region that starts below addr, or nil.
+// before returns the last region whose start is below addr, or nil.
 func (t *tree) before(addr uint64) *Region {
 	var best *Region
 	for n := t.root; n != nil; {
@@ -50,7 +49,7 @@ func (n *Region) each(f func(*Region) bool) bool {
 	return n == nil || n.left.each(f) && f(n) && n.right.each(f)
 }
 
-// within returns the regions that overlap a range, in order.
+// within returns the regions that overlap the range from start to end, in order.
 func (t *tree) within(start, end uint64) (all []*Region) {
 	for r := t.find(start); r != nil && r.start < end; r = t.find(r.end) {
 		all = append(all, r)
@@ -125,7 +124,7 @@ func (n *Region) tall() int8 {
 	return n.height
 }
 
-// update computes a node's summary of its subtree.
+// update computes a node's data on its subtree: height, low, high and maxGap.
 func (n *Region) update() {
 	n.height = 1 + max(n.left.tall(), n.right.tall())
 	n.low, n.high, n.maxGap = n.floor(), n.end, 0
@@ -137,7 +136,8 @@ func (n *Region) update() {
 	}
 }
 
-// hole returns the size of the hole between two addresses; a guard gap may overlap the region below.
+// hole returns the size of the hole between two addresses, in bytes. A guard gap may overlap the region below it; the
+// size is then 0.
 func hole(from, to uint64) uint64 {
 	if to <= from {
 		return 0

@@ -17,26 +17,23 @@ type Config struct {
 	// Device is the gateway's end of the link to the guest. The gateway closes it.
 	Device link.Device
 
-	// Prefix is the guest's subnet; zero: 10.0.2.0/24. Gateway, DNS and Guest are
-	// addresses in it. They default to the host numbers of QEMU's user network: 2, 3 and
-	// 15.
+	// Prefix is the guest's IPv4 subnet; zero: 10.0.2.0/24. Gateway, DNS and Guest are addresses in it. Their defaults
+	// are the host numbers that QEMU's user network uses: 2, 3 and 15.
 	Prefix              netip.Prefix
 	Gateway, DNS, Guest netip.Addr
 
-	// Prefix6 is the guest's IPv6 subnet, a /64; zero: fd6c:6f61:6d00::/64. Gateway6 and
-	// DNS6 are addresses in it and default to host numbers 2 and 3. The gateway
-	// advertises the prefix, so that guests configure addresses in it. It advertises
-	// itself as a router if the host has a global IPv6 address.
+	// Prefix6 is the guest's IPv6 subnet, a /64; zero: fd6c:6f61:6d00::/64. Gateway6 and DNS6 are addresses in it;
+	// their default host numbers are 2 and 3. The gateway advertises the prefix, so that guests configure addresses in
+	// it. If the host has a global IPv6 address, the gateway also advertises itself as a default router.
 	Prefix6        netip.Prefix
 	Gateway6, DNS6 netip.Addr
 
-	// Guest6 is an address of the guest in Prefix6, if valid. A connection to a published
-	// TCP port that is refused at Guest is tried at Guest6, because a program may listen
-	// on IPv6 only. Such a client appears to the guest as Gateway6.
+	// Guest6, if valid, is an address of the guest in Prefix6. If the guest refuses a connection to a published TCP
+	// port at Guest, the gateway tries Guest6, because a program may listen on IPv6 only. The guest then sees Gateway6
+	// as the client.
 	Guest6 netip.Addr
 
-	// NoIPv6 disables IPv6 on the guest's network. IPv6 is also disabled if the device
-	// cannot carry it.
+	// NoIPv6 disables IPv6 on the guest's network. IPv6 is also disabled if Device cannot carry IPv6.
 	NoIPv6 bool
 
 	// Hostname, if not empty, is the guest's name in DNS: Hostname.loam.internal. See
@@ -46,10 +43,9 @@ type Config struct {
 	// Forwards lists the host ports that are forwarded to the guest.
 	Forwards []Forward
 
-	// Program is one end of a socket pair (AF_UNIX, SOCK_SEQPACKET), or nil. The other
-	// end belongs to the guest, a program of this host, which then receives the
-	// connections to its published TCP ports as descriptors. Package hand defines the
-	// messages. The gateway closes Program.
+	// Program is one end of a socket pair (AF_UNIX, SOCK_SEQPACKET), or nil. The other end belongs to a guest that is a
+	// process on this host. The gateway passes it the descriptors of connections to published TCP ports. Package hand
+	// defines the messages. The gateway closes Program.
 	Program *net.UnixConn
 
 	// HostLoopback lets the guest reach services on the host's 127.0.0.1 and ::1, at the
@@ -61,7 +57,7 @@ type Config struct {
 	// /etc/resolv.conf, which is read again when it changes.
 	Resolvers []netip.AddrPort
 
-	// Limits bounds what the guest can make the gateway hold.
+	// Limits bounds the resources that the guest can make the gateway use.
 	Limits Limits
 
 	// Refused, if not nil, is called for each connection to a published port that the
@@ -75,20 +71,20 @@ type Config struct {
 	// The fields below replace parts of the host in tests.
 
 	dial       func(context.Context, netip.AddrPort) (*net.TCPConn, error)
-	hostIPv6   func() bool   // replaces HostHasIPv6
-	resolvConf string        // path
-	dnsTimeout time.Duration // timeout of one server
+	hostIPv6   func() bool   // replaces the function HostHasIPv6
+	resolvConf string        // path of the file that replaces /etc/resolv.conf
+	dnsTimeout time.Duration // how long the gateway waits for the reply of one server
 	linger     time.Duration // how long the guest may take to acknowledge the rest of a finished connection
-	downBound  time.Duration // see watchLink
+	downBound  time.Duration // replaces the constant downBound
 }
 
-// Limits bounds what the guest can make the gateway hold. A zero field selects the
-// default, which is given at the end of its comment.
+// Limits bounds the resources that the guest can make the gateway use. A zero field selects the default, the number at
+// the end of the field's comment.
 type Limits struct {
 	Dials       int           // concurrent connection attempts to the host; 512
-	Connections int           // TCP connections, both directions together; 2048
-	Memory      int           // bytes held by all TCP connections together, see memory.go; 256 MiB
-	Flows       int           // UDP flows from the guest, and flows to it per forward; 1024
+	Connections int           // TCP connections, from and to the guest together; 2048
+	Memory      int           // bytes that all TCP connections together may hold, see memory.go; 256 MiB
+	Flows       int           // UDP flows from the guest; also, UDP flows to the guest per forward; 1024
 	FlowIdle    time.Duration // a UDP flow ends after an idle time between FlowIdle and twice FlowIdle; default 60 s
 	Pings       int           // unanswered echo requests; 128
 	Queries     int           // concurrent DNS queries; 256
@@ -105,7 +101,7 @@ type Forward struct {
 	// of Host.
 	Guest netip.AddrPort
 
-	loopback bool // no host address was given
+	loopback bool // the user gave no host address: both loopback addresses are used
 }
 
 // String returns the forward as in "tcp 127.0.0.1:8080 to 10.0.2.15:80".
@@ -116,7 +112,7 @@ var (
 	defaultPrefix6 = netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfd, 'l', 'o', 'a', 'm'}), 64)
 )
 
-// Host numbers of the three addresses in Prefix; Prefix6 uses the first two.
+// Host numbers of the gateway, the DNS server and the guest in Prefix. Prefix6 uses the first two.
 const (
 	gatewayPlace = 2
 	dnsPlace     = 3
@@ -128,8 +124,7 @@ var (
 	hostLoopback6 = netip.IPv6Loopback()
 )
 
-// withDefaults returns the configuration with defaults for unset fields, and validates
-// it.
+// withDefaults returns the configuration with defaults for unset fields. It returns an error if a field is invalid.
 func (c Config) withDefaults() (Config, error) {
 	if c.Device == nil {
 		return c, errors.New("usernet: Config.Device is missing")
@@ -188,7 +183,7 @@ func setDefault[T int | time.Duration](v *T, d T) {
 	}
 }
 
-// place sets a to host number n of the IPv4 prefix p, unless a is set already.
+// place sets the address a to host number n of the IPv4 prefix p, unless a is set already.
 func place(a *netip.Addr, p netip.Prefix, n byte) {
 	if a.IsValid() || !p.Addr().Is4() {
 		return
@@ -198,7 +193,7 @@ func place(a *netip.Addr, p netip.Prefix, n byte) {
 	*a = netip.AddrFrom4(b)
 }
 
-// place6 is place for IPv6.
+// place6 is place for IPv6 prefixes.
 func place6(a *netip.Addr, p netip.Prefix, n byte) {
 	if a.IsValid() {
 		return

@@ -15,17 +15,17 @@ type Counter uint8
 const (
 	TCPAttempts    Counter = iota // connection attempts of the guest
 	TCPConnected                  // attempts that succeeded
-	TCPDenied                     // destination not allowed for the guest
-	TCPFailed                     // the host refused or did not answer
-	TCPDialLimit                  // refused: too many concurrent attempts
-	TCPLimit                      // refused: too many connections
-	TCPResets                     // connections that one side reset
-	TCPLingered                   // aborted: the guest did not acknowledge the rest of its stream in time
+	TCPDenied                     // attempts refused: the guest may not reach the destination
+	TCPFailed                     // attempts that the host refused or did not answer
+	TCPDialLimit                  // attempts refused: too many concurrent attempts
+	TCPLimit                      // attempts refused: too many connections
+	TCPResets                     // connections that the guest or the host reset
+	TCPLingered                   // connections aborted: the guest did not acknowledge the rest of its stream in time
 	TCPBytesOut                   // bytes to the host
 	TCPBytesIn                    // bytes to the guest
 	UDPFlows                      // flows begun by the guest
-	UDPDenied                     // destination not allowed for the guest
-	UDPFailed                     // no socket for a flow
+	UDPDenied                     // datagrams dropped: the guest may not reach the destination
+	UDPFailed                     // flows for which the host gave no socket
 	UDPEvicted                    // flows replaced by newer ones
 	UDPExpired                    // flows closed after being idle
 	UDPOut                        // datagrams to the host
@@ -34,29 +34,29 @@ const (
 	UDPDropped                    // datagrams that could not be forwarded
 	PingOut                       // echo requests sent
 	PingIn                        // replies delivered to the guest
-	PingDenied                    // destination not allowed for the guest
-	PingNoSocket                  // the host does not permit ICMP sockets
-	PingFailed                    // sending on the host failed
+	PingDenied                    // requests dropped: the guest may not reach the destination
+	PingNoSocket                  // requests dropped: the host does not permit ICMP sockets
+	PingFailed                    // requests that the host could not send
 	PingLost                      // unanswered requests replaced by newer ones
 	PingStray                     // ICMP replies that match no request
 	DNSQueries                    //
-	DNSAnswered                   // by a server of the host
-	DNSLocal                      // answered by the gateway: names below loam.internal
+	DNSAnswered                   // queries answered by a server of the host
+	DNSLocal                      // queries answered by the gateway: names below loam.internal
 	DNSMalformed                  // malformed queries
 	DNSUnsupported                // query types that are not forwarded
-	DNSLimit                      // refused: too many concurrent queries
-	DNSFailed                     // no server answered
+	DNSLimit                      // queries refused: too many concurrent queries
+	DNSFailed                     // queries that no server answered
 	DNSMismatched                 // replies that match no query
 	DNSTruncated                  // replies truncated to the guest's UDP limit
 	DNSDropped                    // replies that could not be sent
 	DHCPReceived                  //
 	DHCPSent                      //
 	DHCPMalformed                 //
-	DHCPIgnored                   // messages that a server does not answer
+	DHCPIgnored                   // messages to which a DHCP server does not reply
 	PublishTCP                    // connections from the host to the guest
 	PublishHanded                 // published connections that were passed to the program as descriptors (Config.Program)
 	PublishFailed                 // published connections that the guest refused
-	PublishLimit                  // refused: too many connections
+	PublishLimit                  // published connections refused: too many connections
 	PublishUDP                    // UDP flows from the host to the guest
 	numCounters
 )
@@ -73,7 +73,7 @@ var counterNames = [numCounters]string{
 	"publish.tcp", "publish.handed", "publish.failed", "publish.limit", "publish.udp",
 }
 
-// String returns the name, "service.thing".
+// String returns the printed name, in the form "service.event".
 func (c Counter) String() string { return counter.Name(counterNames[:], c) }
 
 // Counters is a snapshot of all counters since the gateway was created.
@@ -88,7 +88,7 @@ func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter
 // String lists the nonzero counters, one "name value" per line.
 func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
-// tally is the set of counters that the gateway's goroutines increment.
+// tally holds the counters. Several goroutines increment them.
 type tally [numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)      { t[which].Add(1) }

@@ -8,19 +8,17 @@ import (
 	"loam/wire"
 )
 
-// The DHCP service: a socket of the gateway's stack and the protocol machine of package
-// dhcp.
+// The DHCP service. It joins a UDP socket of the gateway's stack with the protocol machine of package dhcp.
 //
-// The pool starts at Config.Guest, which is the address of the first client. It has more
-// addresses because firmware and the system it boots usually use different client
-// identifiers, and then count as two clients.
+// The pool of addresses starts at Config.Guest, so the first client gets that address. The pool has more addresses
+// because a machine's firmware and its operating system usually send different client identifiers, and so count as two
+// clients.
 
 // poolSize is the number of leases, as in QEMU's user network.
 const poolSize = 16
 
-// newDHCPServer creates the protocol machine. search is the host's search list at the
-// time the gateway is created. The host's name servers are not passed on, since the guest
-// asks the forwarder.
+// newDHCPServer creates the protocol machine. search is the host's domain search list at the time the gateway is
+// created. The name server that guests get is the gateway's DNS forwarder, not one of the host's servers.
 func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	s := dhcp.ServerConfig{
 		Addr:          netip.PrefixFrom(c.Gateway, c.Prefix.Bits()),
@@ -34,7 +32,7 @@ func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	for _, domain := range search {
 		name, err := wire.ParseDNSName(domain)
 		if err != nil {
-			continue // such a name is invalid, and the guest could not use it either
+			continue // the name is invalid as a domain name, so the guest could not use it either
 		}
 		s.Search = append(s.Search, name)
 	}
@@ -44,8 +42,8 @@ func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	return dhcp.NewServer(s)
 }
 
-// lastLease returns the last address of the pool, before the next address in use or the
-// end of the subnet.
+// lastLease returns the last address of the pool. The pool ends before the next address that the gateway uses, and at
+// the end of the subnet.
 func (c *Config) lastLease() netip.Addr {
 	last := c.Guest
 	for range poolSize - 1 {

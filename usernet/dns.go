@@ -10,20 +10,19 @@ import (
 	"loam/wire"
 )
 
-// The DNS forwarder on Config.DNS, port 53, UDP and TCP. It has no cache; its only state
-// is the set of pending queries, one goroutine each. A truncated reply is forwarded
-// unchanged, and the guest repeats the query over TCP.
+// The DNS forwarder on Config.DNS, port 53, UDP and TCP. It has no cache. Its only state is the set of pending queries;
+// each has a goroutine. A truncated reply is forwarded unchanged, and the guest repeats the query over TCP.
 //
-// Every query from the guest is parsed completely before it is processed, and every reply
-// from a server before it is forwarded.
+// A query from the guest is parsed completely before it is processed, and a reply from a server is parsed completely
+// before it is forwarded.
 
 // dnsForwarder answers the guest's DNS queries. Its methods are safe for concurrent use.
 type dnsForwarder struct {
 	config   *Config
 	tally    *tally
 	hostConf *resolvConf
-	names    map[string]netip.Addr // local names, see dnsnames.go
-	queries  slots                 // pending queries
+	names    map[string]netip.Addr // addresses of local names: see dnsnames.go
+	queries  slots                 // limit on pending queries
 	wg       sync.WaitGroup        // counts goroutines that serve queries and connections
 }
 
@@ -34,8 +33,7 @@ func newDNSForwarder(c *Config, t *tally, hostConf *resolvConf) *dnsForwarder {
 	}
 }
 
-// Zone transfers consist of several messages over TCP and are not forwarded (RFC 5936,
-// RFC 1995).
+// Zone transfers are not forwarded, because they consist of several messages over TCP (RFC 5936, RFC 1995).
 const (
 	dnsTypeIXFR wire.DNSType = 251
 	dnsTypeAXFR wire.DNSType = 252
@@ -70,7 +68,7 @@ func (d *dnsForwarder) reply(ctx context.Context, network string, query []byte) 
 	return reply
 }
 
-// refuse returns the reply to a query above the limit.
+// refuse returns the reply to a query when the limit of pending queries is reached.
 func (d *dnsForwarder) refuse(query []byte) []byte {
 	d.tally.count(DNSLimit)
 	m, err := wire.ParseDNS(query)
@@ -86,8 +84,8 @@ type datagramConn interface {
 	WriteToUDPAddrPort([]byte, netip.AddrPort) (int, error)
 }
 
-// maxQuery is the longest UDP query accepted, in bytes. A query holds one name and a few
-// options.
+// maxQuery is the maximum length of a query over UDP, in bytes. Real queries are far shorter: they have one name and a
+// few options.
 const maxQuery = 4096
 
 // serveUDP answers queries until the socket is closed.
@@ -168,7 +166,7 @@ func (d *dnsForwarder) serveConn(ctx context.Context, c net.Conn) {
 	}
 }
 
-// replyTCP is reply for TCP, subject to the limit on pending queries.
+// replyTCP is reply for a query over TCP. It also enforces the limit on pending queries.
 func (d *dnsForwarder) replyTCP(ctx context.Context, query []byte) []byte {
 	if !d.queries.take() {
 		return d.refuse(query)

@@ -13,19 +13,17 @@ import (
 	"loam/wire"
 )
 
-// Queries to the host's servers. A query is forwarded unchanged except for its
-// identifier. The identifier is random and each query has its own socket with a port
-// chosen by the kernel, because an attacker who forges replies must guess both (RFC 5452
-// section 9).
+// Queries to the host's servers. A query is forwarded unchanged except for its identifier. The identifier is random,
+// and each query has a socket of its own, whose port the host's kernel selects. So an attacker who forges replies must
+// guess both numbers (RFC 5452 section 9).
 
 var errNoAnswer = errors.New("usernet: no DNS server answered")
 
-// rounds is how often the list of servers is tried, as by default in resolv.conf(5).
+// rounds is the number of times that the list of servers is tried, as by default in resolv.conf(5).
 const rounds = 2
 
-// ask sends a query to the servers in turn; network is "udp" or "tcp". If a server does
-// not answer in time, or reports failure, the next server is tried. If no server does
-// better, the failure reply is returned.
+// ask sends a query to the servers in turn; network is "udp" or "tcp". If a server does not answer in time, or replies
+// that it cannot answer, ask tries the next server. If no server gives an answer, ask returns such a negative reply.
 func (d *dnsForwarder) ask(ctx context.Context, network string, m *wire.DNS, query []byte) ([]byte, error) {
 	for range rounds {
 		var excuse []byte
@@ -47,14 +45,14 @@ func (d *dnsForwarder) ask(ctx context.Context, network string, m *wire.DNS, que
 		if excuse != nil {
 			return excuse, nil
 		}
-		if !waited { // every server refused at once: a second round is pointless
+		if !waited { // every server refused immediately: a second round would give the same result
 			break
 		}
 	}
 	return nil, errNoAnswer
 }
 
-// isExcuse reports whether a reply only says that this server cannot answer.
+// isExcuse reports whether a reply has an error code by which a server states that it cannot answer.
 func isExcuse(reply []byte) bool {
 	switch wire.DNSRCode(reply[3] & 0xf) {
 	case wire.DNSServFail, wire.DNSNotImp, wire.DNSRefused:
@@ -88,7 +86,7 @@ func (d *dnsForwarder) askOne(ctx context.Context, network string, server netip.
 	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	own := append([]byte(nil), query...)
-	rand.Read(own[:2]) // never fails
+	rand.Read(own[:2]) // the new identifier; rand.Read never fails
 	exchange := d.exchangeUDP
 	if network == "tcp" {
 		exchange = d.exchangeTCP
@@ -101,9 +99,8 @@ func (d *dnsForwarder) askOne(ctx context.Context, network string, server netip.
 	return reply, nil
 }
 
-// exchangeUDP sends a query and waits for the matching reply. Other datagrams are counted
-// and ignored. A reply longer than the guest accepts, which a correct server never sends,
-// is replaced by a truncated one.
+// exchangeUDP sends a query and waits for the matching reply. Other datagrams are counted and ignored. A correct server
+// sends no reply that is longer than the guest accepts; such a reply is replaced by a truncated one.
 func (d *dnsForwarder) exchangeUDP(c net.Conn, m *wire.DNS, query []byte) ([]byte, error) {
 	if _, err := c.Write(query); err != nil {
 		return nil, err
@@ -143,15 +140,16 @@ func (d *dnsForwarder) exchangeTCP(c net.Conn, m *wire.DNS, query []byte) ([]byt
 	return reply, nil
 }
 
-// answers reports whether reply is a well-formed reply to query, whose question is that
-// of m. RFC 5452 section 9.1 requires the same identifier and question; the kernel has
-// compared addresses and ports.
+// answers reports whether reply is a well-formed reply to query. m is the parsed query. RFC 5452 section 9.1 requires
+// the same identifier and question. Addresses and ports need no check here, because the kernel compares them on a
+// connected socket.
 func (d *dnsForwarder) answers(m *wire.DNS, query, reply []byte) bool {
 	r, err := wire.ParseDNS(reply)
 	return err == nil && d.beginsAnswer(m, query, reply) && sameQuestion(&r.Question, &m.Question)
 }
 
-// beginsAnswer reports whether the header of a reply answers the query. It does not check the question.
+// beginsAnswer reports whether reply is long enough for a header, and whether the header is one of a reply with the
+// query's identifier.
 func (d *dnsForwarder) beginsAnswer(m *wire.DNS, query, reply []byte) bool {
 	return len(reply) >= wire.DNSHeaderLen && reply[0] == query[0] && reply[1] == query[1] &&
 		wire.DNSFlags(binary.BigEndian.Uint16(reply[2:]))&wire.DNSResponse != 0
@@ -162,7 +160,7 @@ func sameQuestion(a, b *wire.DNSQuestion) bool {
 	return a.Type == b.Type && a.Class == b.Class && a.Name.Lower() == b.Name.Lower()
 }
 
-// maxDNSMessage is the largest value of the length prefix of DNS over TCP.
+// maxDNSMessage is the maximum length of a message over TCP, in bytes: its length prefix has two bytes.
 const maxDNSMessage = 1<<16 - 1
 
 // writeDNS sends a message and its length prefix (RFC 1035 section 4.2.2) in a single

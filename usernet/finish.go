@@ -6,17 +6,15 @@ import (
 	"loam/stack"
 )
 
-// When a guest ends, the gateway may hold data that the guest has sent and the gateway
-// has acknowledged, but that is not yet in the host's socket. On Linux, the kernel would
-// still send such data for a program that has exited. Finish gives the gateway time to do
-// the same.
+// When a guest ends, the gateway may still hold data that it has acknowledged to the guest but not yet written to the
+// host's socket. On Linux, the kernel would still send such data after the program has exited. Finish waits until the
+// gateway has done so too.
 
 // finishPoll is the interval at which Finish checks.
 const finishPoll = time.Millisecond
 
-// Finish waits until the streams that the guest has ended are written to the host's
-// sockets, but at most for timeout. It is called after the guest has ended and before
-// Close.
+// Finish waits until all streams that the guest has closed are written to the host's sockets, for at most timeout. It
+// is called after the guest has ended and before Close.
 func (g *Gateway) Finish(timeout time.Duration) {
 	for deadline := time.Now().Add(timeout); g.hasPendingStreams() && time.Now().Before(deadline); {
 		time.Sleep(finishPoll)

@@ -9,17 +9,17 @@ import (
 	"loam/stack"
 )
 
-// A flow is a UDP conversation between an address of the guest and an address outside,
-// begun by either side. On the guest's side it is a socket of the gateway's stack,
-// connected to the guest. The host's side is described in udp.go and publishudp.go.
+// A flow is a UDP conversation between an address of the guest and an address outside. Either side may begin it. Each
+// flow has a socket of the gateway's stack that is connected to the guest. For the host's side, see udp.go and
+// publishudp.go.
 type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
 	bell  bell // notified when the socket guest may be readable
 
-	used atomic.Int64  // Gateway.now of the last datagram, read by the table
-	seen time.Duration // owned by the table
+	used atomic.Int64  // Gateway.now at the last datagram; the flow table reads it
+	seen time.Duration // value of used at the table's last inspection; owned by the table
 }
 
 // hostPeer is the host's side of a flow.
@@ -28,9 +28,8 @@ type hostPeer interface {
 	close()
 }
 
-// guestDatagrams bounds the datagrams waiting in a flow in each direction, in bytes of
-// frame buffers. Both sides normally read fast; excess datagrams are dropped, as on any
-// network.
+// guestDatagrams is the size of the receive buffer and of the send buffer of a flow's socket on the guest's side, in
+// bytes of frame buffers. Both sides normally read fast; excess datagrams are dropped, as on any network.
 const guestDatagrams = 256 << 10
 
 // newFlow returns a flow that takes ownership of both sockets. It is not in a table yet.
@@ -65,7 +64,7 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 		case nil:
 			f.used.Store(int64(g.now()))
 			err := f.host.send(buf[:n])
-			if errors.Is(err, syscall.ECONNREFUSED) { // reports an earlier datagram: this one was not sent
+			if errors.Is(err, syscall.ECONNREFUSED) { // this error reports an earlier datagram; the current one was not sent
 				f.refused(g, err)
 				err = f.host.send(buf[:n])
 			}
@@ -74,7 +73,7 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 			return true
 		case stack.ErrClosed:
 			return false
-		default: // the guest has no such port: a reply came too late
+		default: // the guest's port is closed: a reply came too late
 			g.tally.count(UDPRefused)
 		}
 	}
@@ -84,14 +83,14 @@ func (f *flow) moveFromGuest(g *Gateway) bool {
 func (f *flow) sendToGuest(g *Gateway, p []byte) {
 	f.used.Store(int64(g.now()))
 	_, err := f.guest.Write(p)
-	if errors.Is(err, syscall.ECONNREFUSED) { // reports an earlier datagram: this one was not sent
+	if errors.Is(err, syscall.ECONNREFUSED) { // this error reports an earlier datagram; the current one was not sent
 		g.tally.count(UDPRefused)
 		_, err = f.guest.Write(p)
 	}
 	g.countSent(err, UDPIn)
 }
 
-// countSent counts a datagram as passed, or as UDPDropped if err is not nil.
+// countSent adds one to the counter passed, or to UDPDropped if err is not nil.
 func (g *Gateway) countSent(err error, passed Counter) {
 	if err != nil {
 		passed = UDPDropped

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// A flowTable limits UDP flows in number and idle time. UDP does not mark the end of a
-// conversation. So a flow ends when it has been idle for some time, or when a new flow
-// needs its place and it has been idle longest.
+// A flowTable limits the number and the idle time of UDP flows. UDP does not mark the end of a conversation. So a flow
+// ends when it has been idle for some time. If the table is full, a new flow replaces the one that has been idle
+// longest.
 //
-// A datagram does not access the table; it only stores the time in the flow (flow.used).
-// The table keeps the flows in the order of its last inspection, and inspects the oldest
-// when it is due. A flow that has not been used since is ended; any other moves to the
-// back. A flow therefore ends between one and two idle times after its last datagram.
+// A datagram does not access the table; it only stores the time in its flow (flow.used). The table keeps the flows
+// ordered by the time of their last inspection. When the inspection of the first flow is due, the table ends the flow
+// if it has not been used since its last inspection; otherwise the flow moves to the end of the order. So a flow ends
+// between one and two idle times after its last datagram.
 //
-// Times are relative to an epoch chosen by the caller.
+// Times are durations since a start that the caller chooses.
 type flowTable struct {
 	limit int
 	idle  time.Duration
 
 	mu     sync.Mutex // guards the fields below
 	flows  map[flowKey]*list.Element
-	order  list.List // of *flow, the flow whose last inspection is longest ago first
+	order  list.List // list of *flow; the flow whose last inspection is longest ago is first
 	closed bool
 }
 
@@ -44,9 +44,9 @@ func (t *flowTable) get(k flowKey) *flow {
 	return nil
 }
 
-// add inserts a flow used at time now. It may remove another flow, which the caller must
-// close: the flow with the same key or, if the table is full, the flow that was idle
-// longest. It returns false if the table is closed.
+// add inserts a flow that was used at time now. evicted is a flow that add has removed and that the caller must close,
+// or nil: the flow with the same key or, if the table is full, the flow that was idle longest. ok is false if the table
+// is closed.
 func (t *flowTable) add(now time.Duration, f *flow) (evicted *flow, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -64,9 +64,9 @@ func (t *flowTable) add(now time.Duration, f *flow) (evicted *flow, ok bool) {
 	return evicted, true
 }
 
-// idlest returns the flow to evict: the first one in order that has not been used since
-// its last inspection, or the first if all have been used. A flow is skipped only if it
-// was used since it was last skipped, so the cost is bounded by the number of datagrams.
+// idlest returns the flow to evict: the first flow in order that has not been used since its last inspection, or the
+// first of all if every flow has been used. idlest moves each used flow that it passes to the end. So its total cost is
+// bounded by the number of datagrams.
 func (t *flowTable) idlest(now time.Duration) *list.Element {
 	for range len(t.flows) {
 		e := t.order.Front()
@@ -80,14 +80,14 @@ func (t *flowTable) idlest(now time.Duration) *list.Element {
 	return t.order.Front()
 }
 
-// take removes an element and returns its flow.
+// take removes a list element and returns its flow.
 func (t *flowTable) take(e *list.Element) *flow {
 	f := t.order.Remove(e).(*flow)
 	delete(t.flows, f.key)
 	return f
 }
 
-// remove removes a flow that has ended by itself, if it is still in the table.
+// remove removes a flow that has ended for another reason, if it is still in the table.
 func (t *flowTable) remove(f *flow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,29 +15,29 @@ import (
 
 // Gateway is the network of one guest. Its methods are safe for concurrent use.
 type Gateway struct {
-	config Config // with defaults
+	config Config // the configuration, with defaults for unset fields
 	stack  *stack.Stack
-	epoch  time.Time // flow times are relative to epoch
+	epoch  time.Time // when the gateway was created; times of flows are relative to it
 	tally  tally
 
 	memory      *memory
 	connections slots // TCP connections in both directions
 	dials       slots // connection attempts to the host
 	flows       *flowTable
-	pinger      *pinger // for IPv4
+	pinger      *pinger // forwards echo requests of IPv4
 	pinger6     *pinger
 	dns         *dnsForwarder
 	published   *published
 	handing     *handing    // nil: all connections are relayed
-	sockets     []io.Closer // sockets of the stack
-	relays      sync.Map    // *relay: those that are running
-	hint        sync.Once   // see deny
+	sockets     []io.Closer // sockets of the gateway's stack
+	relays      sync.Map    // set of *relay: the relays that are running
+	hint        sync.Once   // makes deny log its advice only once
 
 	ctx    context.Context // cancelled by Close
 	cancel context.CancelFunc
 	once   sync.Once
-	wg     sync.WaitGroup // all goroutines started by the gateway; the stack waits for the request handlers
-	err    error          // result of Close
+	wg     sync.WaitGroup // counts all goroutines started by the gateway; the stack counts those of request handlers
+	err    error          // result of Close, for later calls
 }
 
 // New creates and starts a gateway. When it returns, all forwards are bound. Errors: a
@@ -61,8 +61,8 @@ func New(c Config) (*Gateway, error) {
 		g.handing = newHanding(c.Program)
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	// The link has one queue, read by one goroutine, and relays do the copying. A second
-	// shard would only divide work that one turn can do.
+	// One shard is enough: the link has one queue, which one goroutine reads, and the relays copy the data in
+	// goroutines of their own. A second shard would only split the work of the first.
 	g.stack = stack.New(stack.Config{Shards: 1, Log: c.Log, TCP: tcpConfig()})
 	g.stack.Forward(stack.Forwarder{TCP: g.handleTCP, UDP: g.handleUDP, Ping: g.handlePing})
 	socket, err := newICMPSocket(ipv4)
@@ -76,8 +76,7 @@ func New(c Config) (*Gateway, error) {
 	return g, nil
 }
 
-// closing closes the resources in the configuration of a gateway that could not be
-// created, and returns err.
+// closing closes Device and Program of a configuration whose gateway could not be created, and returns err.
 func closing(c Config, err error) error {
 	if c.Device != nil {
 		c.Device.Close()
@@ -88,9 +87,9 @@ func closing(c Config, err error) error {
 	return err
 }
 
-// tcpConfig returns short timeouts for finished connections. On a link inside one machine
-// no segment is older than a second. A guest that opens and closes connections as fast as
-// it can must not make the gateway keep a minute's worth of them.
+// tcpConfig returns short timeouts for finished connections. The link is inside one machine, so no segment is older
+// than a second. A guest that opens and closes connections as fast as it can must not make the gateway keep the
+// connections of a whole minute.
 func tcpConfig() tcp.Config {
 	return tcp.Config{TimeWait: time.Second, FinWait2: 10 * time.Second, SynRetries: 3}
 }
@@ -144,11 +143,11 @@ func (g *Gateway) start() error {
 	return nil
 }
 
-// downBound is how long the gateway may stay open after the guest's end of the link was
-// closed. A guest that ends closes the link, and Close should follow soon.
+// downBound is the maximum time that the gateway normally stays open after the guest's end of the link was closed. A
+// guest that ends closes the link, and Close should follow soon.
 const downBound = 5 * time.Second
 
-// watchLink logs a warning if the guest keeps running without the link.
+// watchLink logs a warning if the gateway is still open downBound after its link went down.
 func (g *Gateway) watchLink(ifc *stack.Interface) {
 	select {
 	case <-ifc.Down():
@@ -164,7 +163,7 @@ func (g *Gateway) watchLink(ifc *stack.Interface) {
 	}
 }
 
-// startDNS starts the DNS forwarder on an address of the gateway.
+// startDNS starts the DNS forwarder on addr, an address of the gateway.
 func (g *Gateway) startDNS(addr netip.Addr) error {
 	at := netip.AddrPortFrom(addr, dnsPort)
 	udp, err := g.stack.ListenUDP(at, stack.UDPOptions{})
@@ -188,7 +187,7 @@ func (g *Gateway) startDHCP(mtu int, search []string) error {
 	if err != nil {
 		return err
 	}
-	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // receives broadcasts too
+	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // also receives broadcasts
 	c, err := g.stack.ListenUDP(everywhere, stack.UDPOptions{Broadcast: true})
 	if err != nil {
 		return err
@@ -198,7 +197,7 @@ func (g *Gateway) startDHCP(mtu int, search []string) error {
 	return nil
 }
 
-// now returns the time since the gateway was created, the clock of flows and leases.
+// now returns the time since the gateway was created. Flows and leases use it as their clock.
 func (g *Gateway) now() time.Duration { return time.Since(g.epoch) }
 
 // tables returns all flow tables.

@@ -9,16 +9,15 @@ import (
 	"loam/usernet/hand"
 )
 
-// Passing connections to published ports to the program. If the program is a process of
-// this host, its connections need neither this process nor a second TCP in their path.
-// The program gets the descriptor of the accepted connection, and the kernel does the
-// rest. The gateway still enforces the connection limit and counts.
+// Passing connections to published ports to the program. If the program is a process of this host, its connections need
+// not pass through the gateway's process and a second TCP stack. The program receives the descriptor of an accepted
+// connection and uses it directly. The gateway still enforces the connection limit and counts connections and bytes.
 //
-// The program is not trusted. It identifies ended connections by the client's port; a
+// The program is not trusted. It reports the end of a connection by the client port that the gateway has assigned; a
 // report with an unknown port is ignored.
 
-// Ports of the gateway that represent the clients of such connections. They are below the
-// ports that the stack selects for its own connections (stack/port).
+// Range of ports of the gateway that stand for the clients of passed connections. They are below the ports that the
+// stack selects for its own connections (stack/port).
 const (
 	firstClient = 16384
 	lastClient  = 32767
@@ -29,7 +28,7 @@ type handing struct {
 	conn *net.UnixConn
 
 	mu   sync.Mutex
-	out  map[uint16]uint16 // the program's ports of open connections, by client port; nil: the program has gone
+	out  map[uint16]uint16 // by client port, the program's port of each open connection; nil: the program has exited
 	next uint16            // the client port to try next
 }
 
@@ -37,8 +36,8 @@ func newHanding(conn *net.UnixConn) *handing {
 	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take allocates a client port for a connection to the program's port to. It returns
-// false if the program has gone or no port is free.
+// take allocates a client port for a connection to port to of the program. It returns false if the program has exited
+// or no port is free.
 func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -68,7 +67,7 @@ func (h *handing) give(port uint16) (to uint16, taken bool) {
 	return to, taken
 }
 
-// end marks the program as gone and returns how many connections it had.
+// end marks the program as exited and returns the number of its open connections.
 func (h *handing) end() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,8 +76,7 @@ func (h *handing) end() int {
 	return n
 }
 
-// startHanding prepares all TCP forwards to Config.Guest for passing connections to the
-// program.
+// startHanding changes all TCP forwards to Config.Guest so that their connections are passed to the program.
 func (g *Gateway) startHanding() (err error) {
 	if g.handing == nil {
 		return nil
@@ -111,15 +109,14 @@ func acceptHost(l syscall.Conn) (fd int, err error) {
 	return fd, err
 }
 
-// resetHost closes the connection of a plain descriptor with a reset.
+// resetHost closes a connection, given by its descriptor, with a reset.
 func resetHost(fd int) {
 	syscall.SetsockoptLinger(fd, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
 	syscall.Close(fd)
 }
 
-// handConn passes a connection to the program. The connection counts against the limit
-// until the program reports its end. handConn blocks while the program does not read its
-// messages; new clients then wait in the kernel's accept queue.
+// handConn passes a connection to the program. The connection counts against the limit until the program reports its
+// end. If the program does not read its messages, handConn blocks; new clients then wait in the kernel's accept queue.
 func (g *Gateway) handConn(to uint16, fd int) {
 	g.tally.count(PublishTCP)
 	port, ok := g.handing.take(to)
@@ -137,14 +134,13 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if _, taken := g.handing.give(port); taken { // otherwise end has released the client port
+	if _, taken := g.handing.give(port); taken { // if not taken, end has released the client port already
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}
 }
 
-// receiveEnds processes the program's reports of ended connections until the program has
-// gone.
+// receiveEnds processes the program's reports of ended connections until the program exits.
 func (g *Gateway) receiveEnds() {
 	b := make([]byte, os.Getpagesize())
 	for {

@@ -9,30 +9,29 @@ import (
 	"loam/stack"
 )
 
-// Small amounts of data from the guest are written to the host's socket immediately: in
-// the turn of the stack's shard, on the thread that read them from the link. Waking the
-// relay's goroutine, usually on another thread, would take longer than the write. The
-// goroutine handles larger amounts, data that the host does not accept at once, the end
-// of the stream, and errors.
+// Small amounts of data from the guest are written to the host's socket immediately, by the thread that has read them
+// from the link, while it runs the stack's shard. Waking the relay's goroutine, usually on another thread, would take
+// longer than the write. The relay's goroutine handles the other cases: larger amounts, data that the host does not
+// accept at once, the end of the stream, and errors.
 
 // littleBytes is the largest amount that is written immediately, in bytes.
 const littleBytes = 16 << 10
 
 var littleBuffers = sync.Pool{New: func() any { return new([littleBytes]byte) }}
 
-// handover is the state of the guest's stream towards the host.
+// handover is the state of the stream from the guest to the host.
 type handover struct {
 	mu   sync.Mutex // held while moving bytes; guards the fields below
-	rest []byte     // read from the guest and not yet accepted by the host; sent first
+	rest []byte     // bytes read from the guest that the host has not accepted yet; they are sent first
 	err  error      // result of the last read from the guest or the last write
 
-	raw  syscall.RawConn      // the host's socket
+	raw  syscall.RawConn      // the host's socket, a TCP connection to the destination or the client
 	send func(socket uintptr) // trySend as a func value, allocated once
-	p    []byte               // argument of trySend
+	p    []byte               // argument of trySend: the bytes to send
 	sent int                  // result of trySend: bytes accepted
 }
 
-// init prepares the handover for the host's socket.
+// init prepares the handover for writing to the socket host.
 func (h *handover) init(host syscall.Conn) (err error) {
 	h.raw, err = host.SyscallConn()
 	h.send = h.trySend
@@ -49,15 +48,15 @@ func (h *handover) trySend(socket uintptr) {
 	}
 }
 
-// onEvents is the relay's event function for Watch. It runs in a turn and must not block.
+// onEvents is the callback that the relay passes to Watch. The stack's shard calls it, so it must not block.
 func (r *relay) onEvents(e stack.Events) {
 	if e != stack.Readable || !r.handNow() {
 		r.bell.ring(e)
 	}
 }
 
-// handNow moves available data to the host without blocking. It returns false if work
-// remains for the relay's goroutine.
+// handNow moves available data to the host without blocking. It returns false if the relay's goroutine must do the
+// rest.
 func (r *relay) handNow() bool {
 	h := &r.out
 	if r.guest.Buffered() > littleBytes || !h.mu.TryLock() {
@@ -69,7 +68,7 @@ func (r *relay) handNow() bool {
 	}
 	buf := littleBuffers.Get().(*[littleBytes]byte)
 	defer littleBuffers.Put(buf)
-	for { // two iterations: the second read finds no data and requests the next event
+	for { // two iterations: the second read finds no data, which makes the stack report the next data
 		n, err := r.guest.TryRead(buf[:])
 		if err == stack.ErrWouldBlock {
 			return true
@@ -80,8 +79,8 @@ func (r *relay) handNow() bool {
 	}
 }
 
-// take writes p to the host, keeps what the host does not accept, and reports whether it
-// accepted everything. The caller holds mu.
+// take writes p to the host's socket and keeps the bytes that the socket does not accept. It returns true if the socket
+// accepted all. The caller holds mu.
 func (h *handover) take(p []byte, t *tally) bool {
 	h.p, h.sent = p, 0
 	if err := h.raw.Control(h.send); err != nil {
@@ -93,7 +92,7 @@ func (h *handover) take(p []byte, t *tally) bool {
 	return len(h.rest) == 0 && h.err == nil
 }
 
-// finish writes the data that handNow has kept, and returns the error that it recorded.
+// finish writes the data that handNow has kept, and returns the error that handNow has recorded.
 func (h *handover) finish(host io.Writer, t *tally) error {
 	if len(h.rest) > 0 && h.err == nil {
 		n, err := host.Write(h.rest)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// dialTimeout bounds a connection attempt to the host. The guest usually gives up
-// earlier, but the attempt continues until then.
+// dialTimeout is the maximum duration of a connection attempt to the outside. The guest usually gives up earlier, but
+// the attempt continues.
 const dialTimeout = 30 * time.Second
 
 // HostHasIPv6 reports whether this host has a global unicast IPv6 address. Without one,
@@ -22,7 +22,7 @@ func HostHasIPv6() bool {
 	})
 }
 
-// dialHost connects to an address from the host.
+// dialHost opens a TCP connection from the host to an address.
 func dialHost(ctx context.Context, to netip.AddrPort) (*net.TCPConn, error) {
 	d := net.Dialer{Timeout: dialTimeout}
 	c, err := d.DialContext(ctx, "tcp", to.String())

@@ -7,28 +7,28 @@ import (
 	"loam/link/fd"
 )
 
-// Reading the host's sockets. Thousands of connections may be idle for hours. So a
-// goroutine takes a buffer only when there is data to read, and returns it before it
-// waits again. It waits in the runtime's poller, through syscall.RawConn.
+// Reading the host's sockets. Thousands of connections may be idle for hours. So a goroutine takes a buffer only when
+// there is data to read, and returns the buffer before it waits for more. It waits in the runtime's poller, through
+// syscall.RawConn.
 //
-// Rejected: a small buffer per connection, and a large one when the small one is filled.
-// That costs an additional system call per burst.
+// Rejected: each connection keeps a small buffer, and takes a large one only when the small one is full. This costs an
+// additional system call per burst.
 
-// bufferSize is the size of a read buffer, in bytes. It holds the largest UDP datagram.
-// For streams, larger buffers brought no measurable gain (BenchmarkTCP).
+// bufferSize is the size of a read buffer, in bytes. It is larger than the largest UDP datagram. For streams, larger
+// buffers brought no measurable gain (BenchmarkTCP).
 const bufferSize = 256 << 10
 
 type buffer [bufferSize]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// room holds a buffer of one of two sizes, or none. It belongs to one goroutine.
+// room is the place for one read buffer, which is large, small, or absent. It belongs to one goroutine.
 type room struct {
 	large *buffer
 	small *[littleBytes]byte
 }
 
-// take gets a buffer from its pool if the room has none. little selects the small size.
+// take gets a buffer from a pool if the room has none. little selects the small size.
 func (r *room) take(little bool) {
 	switch {
 	case r.large != nil || r.small != nil:
@@ -39,7 +39,7 @@ func (r *room) take(little bool) {
 	}
 }
 
-// bytes returns the buffer. The room must have one.
+// bytes returns the buffer. The room must hold one.
 func (r *room) bytes() []byte {
 	if r.small != nil {
 		return r.small[:]
@@ -47,7 +47,7 @@ func (r *room) bytes() []byte {
 	return r.large[:]
 }
 
-// give returns the buffer to its pool.
+// give returns the buffer, if there is one, to its pool.
 func (r *room) give() {
 	if r.small != nil {
 		littleBuffers.Put(r.small)
@@ -68,7 +68,7 @@ type hostReader struct {
 	try    func(fd uintptr) bool // tryRead as a func value, allocated once
 }
 
-// newHostReader returns a reader of the socket c, which stays owned by the caller.
+// newHostReader returns a reader of the socket c. The caller still owns c.
 func newHostReader(c syscall.Conn) (*hostReader, error) {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -79,8 +79,8 @@ func newHostReader(c syscall.Conn) (*hostReader, error) {
 	return r, nil
 }
 
-// read waits for data and returns it. The slice is valid until the next call of read or
-// release. For a stream, no bytes and no error mean its end.
+// read waits for data and returns it. The slice is valid until the next call of read or release. For a stream, an empty
+// slice without an error means the end of the stream.
 func (r *hostReader) read() ([]byte, error) {
 	if err := r.raw.Read(r.try); err != nil {
 		r.release()
@@ -109,10 +109,9 @@ func (r *hostReader) tryRead(socket uintptr) bool {
 	}
 }
 
-// waitReset waits, after the end of a stream, until the connection is reset or closed, or
-// its read deadline has passed. It checks the socket error, because a read would only
-// return the end of the stream again. The runtime's poller reports changes, and after the
-// end of the stream a reset is the next change.
+// waitReset is called after the end of a stream. It waits until the connection is reset or closed, or until its read
+// deadline has passed. It checks SO_ERROR, because another read would only return the end of the stream again. The
+// runtime's poller wakes it at each change; after the end of the stream, the next change is a reset.
 func (r *hostReader) waitReset() {
 	r.raw.Read(func(fd uintptr) bool {
 		pending, err := syscall.GetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_ERROR)

@@ -11,24 +11,23 @@ import (
 	"loam/wire"
 )
 
-// An icmpSocket sends echo requests from the host. It is a ping socket (icmp(7)) if
-// net.ipv4.ping_group_range permits it, otherwise a raw socket, which requires root and
-// receives all ICMP messages.
+// An icmpSocket sends echo requests from the host. It is a ping socket (icmp(7)) if net.ipv4.ping_group_range permits
+// one. Otherwise it is a raw socket, which requires root and receives all ICMP messages of the host.
 //
-// The kernel sets the identifier in requests of a ping socket and delivers only matching
-// replies. A raw socket has to do both itself.
+// For a ping socket, the kernel sets the identifier in requests and delivers only matching replies. For a raw socket,
+// icmpSocket does both itself.
 type icmpSocket struct {
 	*icmpVersion
 	conn net.PacketConn // *net.UDPConn for a ping socket, *net.IPConn for a raw socket
-	id   uint16         // identifier, for a raw socket
+	id   uint16         // identifier in requests; used with a raw socket only
 	raw  bool
 }
 
-// icmpVersion has the differences between the versions of IP.
+// icmpVersion holds the parameters that differ between ICMP for IPv4 and ICMP for IPv6.
 type icmpVersion struct {
-	domain, protocol int    // for a ping socket
-	network, any     string // for a raw socket
-	echo, reply      uint8  // message types
+	domain, protocol int    // arguments of socket(2), for a ping socket
+	network, any     string // arguments of net.ListenPacket, for a raw socket
+	echo, reply      uint8  // ICMP types of an echo request and an echo reply
 }
 
 var (

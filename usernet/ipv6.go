@@ -9,10 +9,10 @@ import (
 	"loam/wire"
 )
 
-// IPv6 for the guest. As with IPv4, flows end here and continue from host sockets. There
-// are two differences: the gateway is a router that advertises itself (RFC 4861), and the
-// host may have no IPv6. In that case the gateway does not advertise itself as a default
-// router, so the guest's kernel reports "network is unreachable" at once.
+// IPv6 for the guest. As with IPv4, the guest's flows end in the gateway, which continues them from host sockets. There
+// are two differences. The gateway is a router that advertises itself (RFC 4861). And the host may have no IPv6: then
+// the gateway does not advertise itself as a default router, so that the guest's kernel reports "network is
+// unreachable" immediately.
 
 // startIPv6 configures and advertises the gateway's IPv6 addresses. It does nothing if
 // the device cannot carry IPv6.
@@ -26,7 +26,8 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 		return nil
 	}
 	if err == nil {
-		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits())) // a longer prefix would become the preferred source address
+		// Both prefixes have the same length, since an address with a longer one would become the preferred source address.
+		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits()))
 	}
 	if err == nil {
 		err = g.startDNS(c.DNS6)
@@ -34,7 +35,7 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 	if err == nil {
 		err = ifc.Advertise(c.advertisement())
 	}
-	if errors.Is(err, stack.ErrFamily) { // no link-layer addresses, so no router advertisements
+	if errors.Is(err, stack.ErrFamily) { // the link has no link-layer addresses, so there are no router advertisements
 		return nil
 	}
 	return err

@@ -7,19 +7,17 @@ import (
 	"loam/stack"
 )
 
-// Memory of relays. A connection whose reader has stopped fills the rings of the
-// gateway's TCP in both directions, and one buffer in each of the relay's goroutines. The
-// guest decides how many connections there are, so all connections together have a bound.
-// With few connections, each has the largest window. With more, each has an equal share,
-// and the windows of connections that hold less than that shrink. Full rings create back
-// pressure: TCP windows close, and the data stays in the host's kernel and in the guest.
+// The memory of relays. A connection whose receiver has stopped reading fills the buffers of the gateway's TCP in both
+// directions, and one buffer in each goroutine of its relay. The guest decides how many connections exist, so a bound
+// applies to the sum of all connections. With few connections, each gets the largest window. With more, each gets an
+// equal share of the bound. When a TCP buffer is full, the TCP window closes, and the data stays in the host's kernel
+// or in the guest.
 //
-// Data already held when a window shrinks stays until it is read, and counts against the
-// bound. While that leaves no share for other connections, they have the smallest window,
-// so that every connection makes progress.
+// When a window shrinks, data that the connection already holds stays until it is read, and counts against the bound.
+// If this leaves no share for the other connections, they get the smallest window, so that every connection makes
+// progress.
 //
-// Rejected: a pool from which connections take window as needed. The first connections
-// would take all of it.
+// Rejected: a common pool from which connections take memory as needed. The first connections would take all of it.
 
 // Sizes of the window of one direction, in bytes.
 const (
@@ -27,25 +25,25 @@ const (
 	smallestWindow = 16 << 10
 )
 
-// memory divides the bound among relays.
+// memory divides a bound on memory among the relays.
 type memory struct {
-	bound int // bytes
+	bound int // maximum number of bytes that all relays together may hold
 
 	mu     sync.Mutex
 	relays map[*relay]struct{} // under mu
-	spoilt int                 // number of joins and leaves since the last division; under mu
+	spoilt int                 // number of calls of join and leave since the last call of divide; under mu
 }
 
 func newMemory(bound int) *memory { return &memory{bound: bound, relays: map[*relay]struct{}{}} }
 
-// window is the limit of a relay's rings. memory writes it and the relay reads it.
+// window is the limit of each TCP buffer of a relay. memory writes it and the relay reads it.
 type window struct{ bytes atomic.Int32 }
 
 // little reports whether the relay's goroutines use small buffers.
 func (w *window) little() bool { return w.bytes.Load() < bufferSize }
 
-// costOf returns the most bytes that a relay with the given window can hold: two rings
-// and two buffers.
+// costOf returns the maximum number of bytes that a relay with the given window can hold: two TCP buffers and two read
+// buffers.
 func costOf(window int) int {
 	if window < bufferSize {
 		return 2*window + 2*littleBytes
@@ -53,7 +51,7 @@ func costOf(window int) int {
 	return 2*window + 2*bufferSize
 }
 
-// share returns the window of each of n relays, in bytes.
+// share returns the window that each of n relays gets, in bytes.
 func (m *memory) share(n int) int {
 	w := largestWindow
 	for w > smallestWindow && n*costOf(w) > m.bound {
@@ -118,7 +116,7 @@ func (m *memory) divide(joined bool) {
 	}
 }
 
-// held returns the bytes waiting in the rings of a relay.
+// held returns the number of bytes in the TCP buffers of a relay's connection to the guest.
 func (r *relay) held() int { return r.guest.Buffered() + r.guest.Unacknowledged() }
 
 // setWindow changes the window. It has no effect on a connection that has ended.

@@ -10,13 +10,12 @@ import (
 	"loam/stack"
 )
 
-// A pinger forwards echo requests of the guest over one ICMP socket of the host per
-// version of IP. It uses its own sequence numbers. The guest gets a reply only when the
-// real destination has replied.
+// A pinger forwards echo requests of the guest over one ICMP socket of the host. There is one pinger for IPv4 and one
+// for IPv6. It uses its own sequence numbers. The guest gets a reply only when the real destination has replied.
 //
-// Pending requests are in a ring of Limits.Pings places, indexed by sequence number. A
-// new request overwrites the oldest one. So no timer is needed, and a guest that pings a
-// silent host holds at most the ring.
+// Pending requests are in a ring with room for Limits.Pings requests, indexed by sequence number. A new request
+// overwrites the oldest one. So no timer is needed, and a guest that pings a host that never replies uses only the
+// ring.
 type pinger struct {
 	tally  *tally
 	socket *icmpSocket // nil: the host does not permit ICMP sockets
@@ -24,17 +23,17 @@ type pinger struct {
 
 	mu      sync.Mutex // guards the fields below
 	seq     uint16     // sequence number of the last request
-	waiting []echo     // by seq modulo its length
+	waiting []echo     // pending requests, indexed by seq modulo the length of the ring
 }
 
-// echo is a pending request. The zero value is an empty place.
+// echo is a pending request. The zero value means that an element of the ring is free.
 type echo struct {
 	dst   netip.Addr
 	seq   uint16
 	reply func() // sends the reply to the guest
 }
 
-// newPinger creates a pinger. If socket is nil, the reason why is logged at the guest's
+// newPinger creates a pinger with room for places requests. If socket is nil, the error why is logged at the guest's
 // first ping.
 func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Logger) *pinger {
 	return &pinger{
@@ -81,7 +80,7 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	p.tally.count(PingOut)
 }
 
-// take removes and returns the request that a reply from the address from matches.
+// take removes and returns the pending request to which a reply with sequence number seq from the address from belongs.
 func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -102,12 +101,12 @@ func (p *pinger) loop() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // ICMP error about a request: the guest's ping will time out
+		if err != nil { // an ICMP error about a request; the guest's ping will time out
 			continue
 		}
 		seq, ok := p.socket.answered(msg)
 		if !ok {
-			continue // a raw socket receives the replies to other programs too
+			continue // a raw socket also receives replies to requests of other programs
 		}
 		if e, ok := p.take(from, seq); ok {
 			p.tally.count(PingIn)

@@ -8,18 +8,17 @@ import (
 	"syscall"
 )
 
-// Port forwards: host sockets on which the gateway listens for the guest. All are bound
-// before anything else is started, so that a port in use leads to one clear error and
-// leaves nothing behind.
+// Port forwards: host sockets on which the gateway listens for the guest. All sockets are bound before anything else is
+// started. So if a port is in use, New returns one clear error and nothing stays open.
 
-// published has the host sockets of the forwards.
+// published holds the host sockets of all forwards.
 type published struct {
 	tcp []publishedTCP
 	udp []publishedUDP
 }
 
-// bindForwards binds all forwards, and sets the ports in list that the host has selected.
-// On error, nothing stays bound.
+// bindForwards binds all forwards. If the host has selected a port, it sets the port in list. On error, nothing stays
+// bound.
 func bindForwards(list []Forward) (*published, error) {
 	p := new(published)
 	for i := range list {
@@ -44,7 +43,7 @@ func (p *published) bindForward(f *Forward) error {
 	six := *f
 	six.Host = netip.AddrPortFrom(hostLoopback6, f.Host.Port())
 	if err := p.bindLoopback6(six, chosen); err != nil {
-		return forwardError(&six, err, true) // the IPv4 address is bound by us now
+		return forwardError(&six, err, true) // true: we have bound the IPv4 address, so it is free if the user gives it alone
 	}
 	return nil
 }
@@ -64,8 +63,8 @@ func (p *published) bind(f *Forward) error {
 	return p.bindUDP(f)
 }
 
-// bindLoopback6 binds a forward to ::1 if the host has that address. If the port was not
-// chosen by the user, a port in use at ::1 is not an error.
+// bindLoopback6 binds a forward to ::1 if the host has that address. chosen means that the user has given the port. If
+// not, it is no error that the port is in use at ::1.
 func (p *published) bindLoopback6(f Forward, chosen bool) error {
 	err := p.bind(&f)
 	switch {
@@ -114,8 +113,8 @@ func (p *published) close() {
 	}
 }
 
-// forwardError returns an error that explains why a port cannot be bound. half means that
-// the port was for both loopback addresses and the other address is free.
+// forwardError returns an error that explains why a port cannot be bound. half means that the forward was for both
+// loopback addresses, and that the port is free at the other one.
 func forwardError(f *Forward, err error, half bool) error {
 	e := &ForwardError{Forward: *f, Err: err}
 	why := err.Error()
@@ -151,10 +150,10 @@ func otherLoopback(a netip.Addr) netip.Addr {
 // ForwardError is the error of New if a port cannot be forwarded.
 type ForwardError struct {
 	Forward Forward // with the host address that is not available
-	// Free is the other loopback address with the same port, if the forward was for both
-	// 127.0.0.1 and ::1 and only one of them is in use. Otherwise it is zero.
+	// Free is set if the forward was for both 127.0.0.1 and ::1, and the port is in use at only one of them: it is the
+	// other address, with the port. Otherwise it is zero.
 	Free netip.AddrPort
-	Err  error // the host's error
+	Err  error // the error of the host's kernel
 	why  string
 }
 

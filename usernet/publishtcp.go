@@ -12,23 +12,21 @@ import (
 	"loam/stack"
 )
 
-// TCP from the host to the guest. The guest sees the gateway as the client. The host
-// completes the handshake before the guest is contacted, so a guest that refuses or does
-// not listen yet appears to the client as a reset.
+// TCP from the host to the guest. The guest sees the gateway as the client. The host's kernel completes the client's
+// handshake before the gateway connects to the guest. So if the guest refuses the connection, or does not listen yet,
+// the client sees a reset.
 
 // publishedTCP is a host port that is forwarded to a guest port.
 type publishedTCP struct {
 	listener *net.TCPListener
 	guest    netip.AddrPort
-	plain    *os.File // a duplicate of listener, to accept without package net; nil: relay
+	plain    *os.File // a duplicate of listener, for accepting without package net (hand.go); nil: connections are relayed
 }
 
-// acceptPause is the pause after an accept error, such as the host being out of
-// descriptors.
+// acceptPause is the pause after accept has failed, for example because the process has no free descriptors.
 const acceptPause = 50 * time.Millisecond
 
-// runPublishedTCP accepts connections until the gateway, and with it the listener, is
-// closed.
+// runPublishedTCP accepts connections until the gateway closes the listener.
 func (g *Gateway) runPublishedTCP(p publishedTCP) {
 	next := g.acceptToRelay
 	if p.plain != nil {
@@ -91,7 +89,7 @@ func (g *Gateway) publishFailed(port uint16) {
 	}
 }
 
-// guestPatience bounds a connection attempt to the guest.
+// guestPatience is the maximum duration of a connection attempt to the guest.
 const guestPatience = 10 * time.Second
 
 // dialGuest connects to a port of the guest. If the guest refuses over IPv4, it tries
@@ -104,7 +102,7 @@ func (g *Gateway) dialGuest(ctx context.Context, to netip.AddrPort) (net.Conn, e
 	return c, err
 }
 
-// publishConn connects to the guest and relays between the two connections.
+// publishConn connects to the guest and relays data between that connection and host.
 func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 	g.tally.count(PublishTCP)
 	ctx, cancel := context.WithTimeout(g.ctx, guestPatience)

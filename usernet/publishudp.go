@@ -8,15 +8,15 @@ import (
 	"loam/stack"
 )
 
-// UDP from the host to the guest. Each client is a flow with its own socket of the
-// gateway's stack, connected to the guest. The guest sees clients as different ports of
-// the gateway, so that its replies can be returned to the right client.
+// UDP from the host to the guest. Each client is a flow, which has its own socket of the gateway's stack, connected to
+// the guest. The guest sees each client as a different port of the gateway. So its replies can be sent to the right
+// client.
 
 // publishedUDP is a host port that is forwarded to a guest port.
 type publishedUDP struct {
 	conn  *net.UDPConn
 	guest netip.AddrPort
-	flows *flowTable // by client
+	flows *flowTable // the flows of this port, one per client
 }
 
 // runPublishedUDP forwards datagrams to the guest until the socket is closed.
@@ -27,7 +27,7 @@ func (g *Gateway) runPublishedUDP(p publishedUDP) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // ICMP error about a reply of the guest
+		if err != nil { // an ICMP error about an earlier reply to a client
 			g.tally.count(UDPRefused)
 			continue
 		}
@@ -73,5 +73,5 @@ func (p clientPeer) send(b []byte) error {
 	return err
 }
 
-// close does nothing: all clients share the socket.
+// close does nothing: all clients of the port share the socket.
 func (p clientPeer) close() {}

@@ -11,15 +11,12 @@ import (
 	"loam/stack"
 )
 
-// A relay connects a TCP connection of the guest with a TCP connection of the host, so
-// that both ends see one connection:
+// A relay joins a TCP connection of the guest and a TCP connection of the host, so that both ends see one connection:
 //
-//   - Each direction has its own goroutine, which holds at most one buffer. If a reader
-//     stops, the TCP windows stop the writer too. Small amounts from the guest do not
-//     wait for the goroutine (handnow.go).
-//   - The end of a stream (FIN) is passed on after its last byte; the other direction
-//     continues.
-//   - A reset is passed on as a reset.
+//   - Each direction has its own goroutine, which holds at most one buffer. If one end stops reading, the TCP windows
+//     make the other end stop writing. Small amounts from the guest are forwarded without the goroutine (handnow.go).
+//   - The end of a stream (FIN) is forwarded after the stream's last byte. The other direction stays open.
+//   - A reset of one connection resets the other.
 //
 // Like every proxy, the gateway acknowledges bytes before the other end has them. If it
 // cannot deliver bytes that it has acknowledged, it resets the connection; it never loses
@@ -30,18 +27,18 @@ type relay struct {
 	tally   *tally
 	linger  time.Duration
 	window  window
-	out     handover     // the guest's stream
-	bell    bell         // rung by events of the guest's connection
+	out     handover     // state of the stream from the guest to the host
+	bell    bell         // wakes the goroutine fromGuest at events of the guest's connection
 	ended   atomic.Int32 // number of streams that have ended, 0 to 2
 	aborted atomic.Bool
-	over    chan struct{} // closed when the relay ends, by the second stream to end or by abort
-	once    sync.Once     // guards closing over
+	over    chan struct{} // closed when the relay ends: by end for the second stream, or by abort
+	once    sync.Once     // makes sure that over is closed once
 
-	handedOver atomic.Bool // the guest's stream, including its end, is in the host's socket
+	handedOver atomic.Bool // the host's socket has accepted the guest's whole stream, including its end
 }
 
-// guestOptions returns the options of the gateway's connection to the guest, with a
-// window as in memory.go. Keep-alive detects guests that have lost a connection.
+// guestOptions returns the options of the gateway's connection to the guest. window is the size of its buffers, see
+// memory.go. Keep-alive detects that the guest no longer has the connection.
 func guestOptions(window int) stack.TCPOptions {
 	return stack.TCPOptions{
 		ReceiveBuffer: window, SendBuffer: window,
@@ -49,7 +46,7 @@ func guestOptions(window int) stack.TCPOptions {
 	}
 }
 
-// relay owns both connections. It returns when both are closed.
+// relay forwards data between two connections, and owns both. It returns when both are closed.
 func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	r := &relay{
 		guest: guest, host: host, tally: &g.tally, linger: g.config.linger,
@@ -74,8 +71,8 @@ func (g *Gateway) relay(guest *stack.TCPConn, host *net.TCPConn) {
 	r.finish()
 }
 
-// fromGuest moves the guest's stream to the host. It then watches for a reset while the
-// other stream is open.
+// fromGuest moves the guest's stream to the host. After the end of that stream, it waits for a reset while the stream
+// from the host is open.
 func (r *relay) fromGuest() {
 	for {
 		switch err := r.moveFromGuest(); {
@@ -103,8 +100,7 @@ func (r *relay) fromGuest() {
 	}
 }
 
-// moveFromGuest moves available data. It always returns an error: ErrWouldBlock if there
-// is no more data for now.
+// moveFromGuest moves available data. Its error is never nil: ErrWouldBlock means that there is no more data for now.
 func (r *relay) moveFromGuest() error {
 	r.out.mu.Lock()
 	defer r.out.mu.Unlock()
@@ -128,8 +124,8 @@ func (r *relay) moveFromGuest() error {
 	}
 }
 
-// fromHost moves the host's stream to the guest. It then watches for a reset while the
-// other stream is open.
+// fromHost moves the host's stream to the guest. After the end of that stream, it waits for a reset while the stream
+// from the guest is open.
 func (r *relay) fromHost() {
 	in, err := newHostReader(r.host)
 	if err == nil {
@@ -167,9 +163,8 @@ func (r *relay) moveFromHost(in *hostReader) error {
 	}
 }
 
-// endGuest passes on the end of the host's stream. The guest may not have acknowledged
-// the handshake yet, and CloseWrite fails on such a connection. Write waits for the
-// handshake.
+// endGuest forwards the end of the host's stream to the guest. The guest may not have acknowledged the handshake yet;
+// CloseWrite would then fail. So endGuest first calls Write, which waits for the handshake.
 func (r *relay) endGuest() error {
 	if _, err := r.guest.Write(nil); err != nil {
 		return err
@@ -177,8 +172,8 @@ func (r *relay) endGuest() error {
 	return r.guest.CloseWrite()
 }
 
-// end is called once per stream when it has ended. The second call wakes the goroutines
-// that watch for a reset.
+// end is called once for each of the two streams when it has ended. The second call wakes the goroutines that wait for
+// a reset.
 func (r *relay) end() {
 	if r.ended.Add(1) == 2 {
 		r.once.Do(func() { close(r.over) })
@@ -186,7 +181,7 @@ func (r *relay) end() {
 	}
 }
 
-// abort resets both connections and wakes goroutines that wait for either of them.
+// abort resets both connections and wakes the goroutines that wait for them.
 func (r *relay) abort() {
 	if r.aborted.Swap(true) {
 		return
@@ -195,7 +190,7 @@ func (r *relay) abort() {
 	r.once.Do(func() { close(r.over) })
 	r.guest.Abort()
 	if r.handedOver.Load() {
-		r.host.Close() // without a reset, because that would discard data that the host's kernel has not sent yet
+		r.host.Close() // no reset: it would discard data that the host's kernel has not sent yet
 	} else {
 		reset(r.host)
 	}
@@ -207,10 +202,9 @@ func reset(c *net.TCPConn) {
 	c.Close()
 }
 
-// finish closes both connections after both streams have ended. Bytes that the guest has
-// not acknowledged still use memory, so the relay counts against the connection limit
-// until they are acknowledged or linger has passed. The host's kernel completes the
-// host's side.
+// finish closes both connections after both streams have ended. Bytes that the guest has not acknowledged still use
+// memory. So the relay counts against the connection limit until the guest has acknowledged them, or until the time
+// linger has passed. The host's kernel completes the connection on the host's side.
 func (r *relay) finish() {
 	r.host.Close()
 	patience := time.NewTimer(r.linger)

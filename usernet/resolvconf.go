@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// The host's resolver configuration, resolv.conf(5), as far as the forwarder and the DHCP
-// server need it: name servers and search list.
+// The host's resolver configuration, resolv.conf(5). The DNS forwarder uses its name servers, and the DHCP server uses
+// its search list.
 
 // resolvers is the content of a resolv.conf.
 type resolvers struct {
 	servers []netip.AddrPort
-	search  []string // domains without a trailing dot; the first is the host's own
+	search  []string // search list: domains without a trailing dot; the first is the host's own domain
 }
 
-// Limits of resolv.conf(5): MAXNS, and the search list limit of older glibc versions,
-// which also keeps the DHCP options small.
+// Limits on the lines that are used: MAXNS of resolv.conf(5), and the limit that older versions of glibc set on the
+// search list. Six domains also keep the DHCP options small.
 const (
 	maxServers = 3
 	maxSearch  = 6
 	dnsPort    = 53
 )
 
-// parseResolvConf parses a resolv.conf. Unknown lines are ignored, as by every resolver.
-// Without a nameserver line, the server is the host itself.
+// parseResolvConf parses a resolv.conf. Unknown lines are ignored, as by other resolvers. Without a nameserver line,
+// the server is the host itself, as resolv.conf(5) specifies.
 func parseResolvConf(text []byte) resolvers {
 	var r resolvers
 	for line := range bytes.Lines(text) {
@@ -53,8 +53,7 @@ func parseResolvConf(text []byte) resolvers {
 	return r
 }
 
-// domains returns the search list without the root domain, which systemd writes for an
-// empty list.
+// domains returns a search list without the root domain. systemd writes the root domain in place of an empty list.
 func domains(fields []string) (list []string) {
 	for _, f := range fields {
 		if f = strings.TrimSuffix(f, "."); f != "" && len(list) < maxSearch {
@@ -73,7 +72,7 @@ type resolvConf struct {
 
 	mu      sync.Mutex // guards the fields below
 	checked time.Time  // time of the last check
-	stamp   fileStamp  // of the version that was read
+	stamp   fileStamp  // stamp of the file version that was read last
 	current resolvers
 }
 
@@ -83,8 +82,7 @@ type fileStamp struct {
 	size     int64
 }
 
-// get returns the current content of the file. A file that cannot be read counts as
-// empty.
+// get returns the current content of the file. A file that cannot be read is treated as empty.
 func (r *resolvConf) get() resolvers {
 	r.mu.Lock()
 	defer r.mu.Unlock()

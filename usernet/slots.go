@@ -1,8 +1,7 @@
 package usernet
 
-// slots is a semaphore that never blocks. Each holder has sent one element to the
-// channel. If the channel is full, take fails and the caller refuses the request. The
-// channel is never closed.
+// slots is a semaphore that never blocks. Its holders have one element each in the channel. If the channel is full,
+// take returns false and the caller refuses the request. The channel is never closed.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }

@@ -2,11 +2,11 @@ package usernet
 
 import "loam/stack"
 
-// TCP from the guest. The gateway first connects to the destination from the host, and
-// completes the guest's handshake only if that succeeds. So a closed port appears closed
-// to the guest, and a host that does not answer appears silent.
+// TCP from the guest. The gateway first connects to the destination from the host, and completes the guest's handshake
+// only if that succeeds. So the guest sees a closed port as closed, and gets no answer from a host that does not
+// answer.
 
-// handleTCP decides on a connection attempt and relays the connection.
+// handleTCP accepts or refuses a connection attempt of the guest, and relays the connection.
 func (g *Gateway) handleTCP(r *stack.TCPRequest) { // returning without Accept refuses the attempt
 	g.tally.count(TCPAttempts)
 	to, ok := g.config.reachPort(r.Local())

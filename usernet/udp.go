@@ -8,11 +8,11 @@ import (
 	"loam/stack"
 )
 
-// UDP from the guest. Each pair of a guest address and a destination is a flow with a
-// connected host socket, so the guest receives replies only from the destination. In the
-// terms of RFC 4787 this is address and port-dependent mapping and filtering.
+// UDP from the guest. Each pair of a guest address and a destination is a flow. It has a host socket that is connected
+// to the destination, so the guest receives replies only from there. In the terms of RFC 4787 this is address and
+// port-dependent mapping and filtering.
 
-// handleUDP creates a flow. The stack waits for it to return, so it does not block.
+// handleUDP creates a flow for the socket guest. The stack waits for it to return, so it does not block.
 func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	dst := guest.LocalAddrPort()
 	to, ok := g.config.reachPort(dst)
@@ -42,8 +42,8 @@ func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	g.wg.Go(func() { f.runFromHost(g, in) })
 }
 
-// admit adds a flow to a table and closes the flow that was evicted for it. If the
-// gateway is being closed, it closes f and returns false.
+// admit adds a flow to a table and closes the flow that the table has evicted for it. If the gateway is being closed,
+// admit closes f and returns false.
 func (g *Gateway) admit(t *flowTable, f *flow) bool {
 	evicted, ok := t.add(g.now(), f)
 	if evicted != nil {
@@ -82,8 +82,8 @@ func (f *flow) runFromHost(g *Gateway, in *hostReader) {
 	}
 }
 
-// refused reports to the guest that the host's network refused an earlier datagram. A
-// connected host socket returns such an ICMP error at its next use.
+// refused reports to the guest that a datagram was refused. A connected host socket returns the ICMP error about an
+// earlier datagram at its next use.
 func (f *flow) refused(g *Gateway, err error) {
 	g.tally.count(UDPRefused)
 	if errors.Is(err, syscall.ECONNREFUSED) {

@@ -19,8 +19,8 @@ const (
 // ARPLen is the size of an ARP packet for IPv4 over Ethernet in bytes.
 const ARPLen = 28
 
-// ARP is an ARP packet. Both IP addresses are IPv4. A missing address, such as the sender of a probe (RFC
-// 5227 section 1.1), is 0.0.0.0 and not the zero netip.Addr.
+// ARP is an ARP packet. Both IP addresses are IPv4. A missing address is 0.0.0.0, not the zero netip.Addr; for example,
+// a probe has no sender address (RFC 5227 section 1.1).
 type ARP struct {
 	Op                 ARPOp
 	SenderMAC          MAC
@@ -28,7 +28,7 @@ type ARP struct {
 	TargetMAC          MAC
 }
 
-// ParseARP parses a request or reply for IPv4 over Ethernet, and rejects all other packets.
+// ParseARP parses a request or reply for IPv4 over Ethernet. It returns an error for any other packet.
 func ParseARP(b []byte) (a ARP, err error) {
 	if len(b) < ARPLen {
 		return a, ErrShort

@@ -6,20 +6,21 @@ import (
 	"net/netip"
 )
 
-// The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of all 16-bit words. In
-// this file, a sum is a partial sum: not complemented, in network byte order as a number. A header contains
-// the complement of the sum.
+// The Internet checksum (RFC 1071) is the ones' complement of the ones' complement sum of all 16-bit words. In this
+// file, a partial sum is that sum before the final complement; it is a number in network byte order. The checksum field
+// of a header contains the complement of the sum.
 //
-// Two properties of the sum make it fast (RFC 1071 section 2). The order and width of the words do not
-// matter, so eight bytes are added at a time with the carry fed back, and the result is folded to 16 bits at
-// the end. The byte order of the words does not matter either, as long as the result is swapped once at the
-// end. Words are therefore loaded in the byte order of the machine.
+// Two properties make the sum fast to compute (RFC 1071 section 2). First, the order and the width of the words do not
+// matter: eight bytes are added at a time, with the carry fed back, and the result is folded to 16 bits at the end.
+// Second, the byte order of the words does not matter if the result is swapped once at the end. So words are loaded in
+// the byte order of the machine.
 //
-// Rejected: adding the two halves of each word to two wide sums. That needs no carry, but one more
-// instruction for each word, and is slower by a third.
+// Rejected: adding the two 32-bit halves of each word to two 64-bit sums. It needs no carry, but one more instruction
+// for each word, and is slower by a third.
 
-// Sum adds the bytes of b to the partial sum initial. b is taken to begin at an even offset. If its length is
-// odd, a zero byte is added behind it. Of several pieces, only the last may therefore have an odd length.
+// Sum adds the bytes of b to the partial sum initial. It treats the first byte as one at an even offset of the data. If
+// the length of b is odd, a zero byte is added after it. So if data is summed in several pieces, only the last piece
+// may have an odd length.
 func Sum(b []byte, initial uint16) uint16 {
 	acc := uint64(bits.ReverseBytes16(initial))
 	var c uint64
@@ -89,7 +90,7 @@ func sumBlocks(b []byte, acc uint64) (uint64, []byte) {
 	return acc + c, b
 }
 
-// fold adds the four 16-bit words of acc, including the carries.
+// fold adds the four 16-bit words of acc and the carries, and returns 16 bits.
 func fold(acc uint64) uint16 {
 	acc = acc>>32 + acc&0xffffffff
 	acc = acc>>32 + acc&0xffffffff // acc now has 32 bits and a carry
@@ -103,9 +104,9 @@ func AddSums(a, b uint16) uint16 {
 	return uint16(s>>16 + s)
 }
 
-// PseudoSum returns the partial sum of the pseudo header that TCP, UDP and ICMPv6 checksums cover: RFC 9293
-// section 3.1 for IPv4, RFC 8200 section 8.1 for IPv6. length is the size of the transport header and payload
-// in bytes. Both addresses must be of the family of the IP header.
+// PseudoSum returns the partial sum of the pseudo header that checksums of TCP, UDP and ICMPv6 cover: RFC 9293 section
+// 3.1 for IPv4, RFC 8200 section 8.1 for IPv6. length is the size of the transport header and the payload in bytes.
+// Both addresses must have the IP version of the packet.
 func PseudoSum(proto Protocol, src, dst netip.Addr, length int) uint16 {
 	acc := uint64(proto) + uint64(length)
 	if src.Is4() {

@@ -29,21 +29,21 @@ const (
 
 // Sizes in bytes.
 const (
-	// DHCPv4MinLen is the fixed part with the magic cookie, in front of the options.
+	// DHCPv4MinLen is the size of the fixed part of a message, with the magic cookie, before the options.
 	DHCPv4MinLen = 240
 	// DHCPv4MinSent is the size to which Put pads a message: the size of a BOOTP packet (RFC 951 section 3).
 	// Some servers and relays reject shorter messages.
 	DHCPv4MinSent = 300
-	// DHCPv4MaxSize is the largest IP packet with a message that every host accepts (RFC 2131 section 2).
-	// DHCPv4OptMaxMessageSize allows larger ones.
+	// DHCPv4MaxSize is the size of the largest IP packet with a DHCP message that every host accepts (RFC 2131 section
+	// 2). With DHCPv4OptMaxMessageSize, a client accepts larger ones.
 	DHCPv4MaxSize = 576
 
 	dhcpv4Cookie    = 0x63825363
 	dhcpv4HType     = 1 // hardware type: Ethernet
 	dhcpv4HLen      = 6
-	dhcpv4Broadcast = 1 << 15 // bit of the field flags
+	dhcpv4Broadcast = 1 << 15 // bit of the field flags: the client needs replies by broadcast
 
-	dhcpv4SName   = 44 // offsets in the message
+	dhcpv4SName   = 44 // offsets of the fields in the message
 	dhcpv4File    = 108
 	dhcpv4FileEnd = 236
 )
@@ -54,21 +54,20 @@ type DHCPv4 struct {
 	Hops       uint8 // number of relay agents passed
 	XID        uint32
 	Secs       uint16     // seconds since the client began
-	Broadcast  bool       // the client requests replies to 255.255.255.255
-	CIAddr     netip.Addr // address that the client uses and answers ARP for
+	Broadcast  bool       // the client requests that replies are sent to 255.255.255.255
+	CIAddr     netip.Addr // address that the client uses already, and for which it answers ARP
 	YIAddr     netip.Addr // "your" address, assigned to the client
-	SIAddr     netip.Addr // server for the next step of booting
-	GIAddr     netip.Addr // relay agent
+	SIAddr     netip.Addr // address of the server for the next step of booting
+	GIAddr     netip.Addr // address of the relay agent
 	CHAddr     MAC
 	ServerName []byte // at most 64 bytes; aliases the message
 	BootFile   []byte // at most 128 bytes; aliases the message
 	DHCPv4Options
 }
 
-// ParseDHCPv4 parses and checks a message: the structure of all options, including those in the server name
-// and boot file fields (DHCPv4OptOverload), and the lengths of the options that determine how a message is
-// handled. Other options may still have invalid contents; their accessors then report that the option is
-// absent.
+// ParseDHCPv4 parses a message and checks two parts of it: the structure of all options, including those in the server
+// name and boot file fields (DHCPv4OptOverload), and the lengths of those options that determine how the message is
+// handled. The contents of other options may be invalid; their accessors then report that the option is absent.
 func ParseDHCPv4(b []byte) (m DHCPv4, err error) {
 	if len(b) < DHCPv4MinLen {
 		return m, ErrShort

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// DHCP options for IPv4 (RFC 2132 and the RFCs named below): a code octet, a length octet that counts only
-// the data, and the data. They are in the options field. With option overload, they are also in the fields
-// that otherwise hold the boot file and the server name.
+// DHCP options for IPv4 (RFC 2132 and the RFCs named below). An option consists of a code octet, a length octet that
+// counts only the data, and the data. Options are in the field options. With option overload, the fields for the boot
+// file and the server name also contain options.
 //
-// An option may be split into several pieces, because it is longer than 255 bytes or because it does not fit
-// into one field. The pieces are joined in the order options field, boot file, server name (RFC 3396).
-// Options are therefore kept as bytes in their original order and looked up by code. A table of 254 slices
-// for each message would cost more than the few lookups.
+// An option may be split into several pieces, because it is longer than 255 bytes or because it does not fit into one
+// field. The pieces are joined in the order options field, boot file, server name (RFC 3396). So DHCPv4Options keeps
+// the bytes of all options in their original order, and looks an option up by its code. A table of 254 slices for each
+// message would cost more than the few lookups.
 
 // DHCPv4Option is the code of a DHCP option.
 type DHCPv4Option uint8
@@ -35,14 +35,14 @@ const (
 	DHCPv4OptMessageType      DHCPv4Option = 53
 	DHCPv4OptServerID         DHCPv4Option = 54
 	DHCPv4OptParameterRequest DHCPv4Option = 55
-	DHCPv4OptMessage          DHCPv4Option = 56 // text for users
+	DHCPv4OptMessage          DHCPv4Option = 56 // error message for users
 	DHCPv4OptMaxMessageSize   DHCPv4Option = 57
 	DHCPv4OptT1               DHCPv4Option = 58  // renewal time
 	DHCPv4OptT2               DHCPv4Option = 59  // rebinding time
-	DHCPv4OptVendorClass      DHCPv4Option = 60  // vendor class of the client
-	DHCPv4OptClientID         DHCPv4Option = 61  // also RFC 6842
-	DHCPv4OptDomainSearch     DHCPv4Option = 119 // RFC 3397
-	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // RFC 3442
+	DHCPv4OptVendorClass      DHCPv4Option = 60  // type and configuration of the client
+	DHCPv4OptClientID         DHCPv4Option = 61  // identifier of the client (also RFC 6842)
+	DHCPv4OptDomainSearch     DHCPv4Option = 119 // domain search list (RFC 3397)
+	DHCPv4OptClasslessRoutes  DHCPv4Option = 121 // routes with prefix lengths (RFC 3442)
 	DHCPv4OptEnd              DHCPv4Option = 255
 )
 
@@ -67,14 +67,15 @@ const (
 	DHCPv4Inform   DHCPv4Type = 8
 )
 
-// DHCPv4Options holds the options of a message. The zero value has none. The Add methods allocate, and so
-// does the lookup of an option that is split into pieces.
+// DHCPv4Options holds the options of a message. The zero value has none. The Add methods allocate. The lookup of an
+// option that is split into pieces allocates, too.
 type DHCPv4Options struct {
-	areas [3][]byte // options field, boot file, server name; without end and padding
+	areas [3][]byte // the contents of the options field, the boot file and the server name, without end option and padding
 }
 
-// nextDHCPv4Option splits the first option off area. ok is false at the end and for a malformed option; bad
-// is true only for the latter. A missing end option is accepted, since some senders omit it.
+// nextDHCPv4Option returns the first option of area, and the rest of area after it. ok is false at the end and for a
+// malformed option; bad is true only for a malformed option. A missing end option is accepted, since some senders omit
+// it.
 func nextDHCPv4Option(area []byte) (code DHCPv4Option, data, rest []byte, ok, bad bool) {
 	for len(area) > 0 && area[0] == uint8(DHCPv4OptPad) {
 		area = area[1:]
@@ -89,11 +90,11 @@ func nextDHCPv4Option(area []byte) (code DHCPv4Option, data, rest []byte, ok, ba
 	return DHCPv4Option(area[0]), area[2:n:n], area[n:], true, false
 }
 
-// parseOptions extracts the areas from the message b and checks them.
+// parseOptions finds the areas of the message b that contain options, and checks the options.
 func (o *DHCPv4Options) parseOptions(b []byte) (overload int, err error) {
 	var size [256]int32 // total bytes of each option, over all pieces
 	for i := range size {
-		size[i] = -1 // absent
+		size[i] = -1 // the option is absent
 	}
 	if err := o.parseArea(0, b[DHCPv4MinLen:], &size); err != nil {
 		return 0, err
@@ -120,7 +121,7 @@ func (o *DHCPv4Options) parseOptions(b []byte) (overload int, err error) {
 	return overload, checkDHCPv4Sizes(&size, o)
 }
 
-// parseArea checks one area, stores it without the data behind its last option, and adds up the sizes.
+// parseArea checks one area, stores it up to the end of its last option, and adds the sizes of its options to size.
 func (o *DHCPv4Options) parseArea(i int, area []byte, size *[256]int32) error {
 	rest := area
 	for {
@@ -152,8 +153,8 @@ func (o *DHCPv4Options) overload() int {
 	}
 }
 
-// checkDHCPv4Sizes checks the lengths (RFC 2132) of the options that determine how a message is handled. A
-// repeated option counts as one option of the total length.
+// checkDHCPv4Sizes checks the lengths (RFC 2132) of those options that determine how a message is handled. If an option
+// is repeated, its length is the sum of the lengths.
 func checkDHCPv4Sizes(size *[256]int32, o *DHCPv4Options) error {
 	for _, fixed := range [...]struct {
 		code DHCPv4Option
@@ -173,8 +174,8 @@ func checkDHCPv4Sizes(size *[256]int32, o *DHCPv4Options) error {
 	return nil
 }
 
-// Each calls yield with each option, or piece of an option, in the order in which pieces are joined, until
-// yield returns false. It omits the overload option.
+// Each calls yield with each option until yield returns false. For a split option it calls yield with each piece, in
+// the order in which the pieces are joined. It omits the overload option.
 func (o *DHCPv4Options) Each(yield func(code DHCPv4Option, data []byte) bool) {
 	for _, area := range o.areas {
 		for {
@@ -190,8 +191,8 @@ func (o *DHCPv4Options) Each(yield func(code DHCPv4Option, data []byte) bool) {
 	}
 }
 
-// Get returns the data of an option with its pieces joined. ok reports whether the option is present, since
-// its data may be empty.
+// Get returns the data of an option, with its pieces joined. ok reports whether the option is present; an option that
+// is present may have no data.
 func (o *DHCPv4Options) Get(code DHCPv4Option) (data []byte, ok bool) {
 	o.Each(func(c DHCPv4Option, piece []byte) bool {
 		switch {
@@ -206,7 +207,7 @@ func (o *DHCPv4Options) Get(code DHCPv4Option) (data []byte, ok bool) {
 	return data, ok
 }
 
-// len returns the number of bytes that put writes, without the end option.
+// len returns the number of bytes that put writes, not counting the end option.
 func (o *DHCPv4Options) len() (n int) {
 	o.Each(func(_ DHCPv4Option, data []byte) bool {
 		n += 2 + len(data)
@@ -226,7 +227,7 @@ func (o *DHCPv4Options) put(b []byte) {
 	b[n] = uint8(DHCPv4OptEnd)
 }
 
-// Add appends an option, split into pieces if it is longer than 255 bytes.
+// Add appends an option. An option longer than 255 bytes is split into pieces.
 func (o *DHCPv4Options) Add(code DHCPv4Option, data []byte) {
 	for first := true; first || len(data) > 0; first = false {
 		n := min(len(data), 255)
@@ -278,8 +279,8 @@ func (o *DHCPv4Options) AddDomainSearch(names ...DNSName) {
 	o.Add(DHCPv4OptDomainSearch, data)
 }
 
-// AddClasslessRoutes appends routes (RFC 3442). They must include the default route, because a client that
-// supports this option ignores DHCPv4OptRouter.
+// AddClasslessRoutes appends the option for routes (RFC 3442). The routes must include the default route, because a
+// client that supports this option ignores DHCPv4OptRouter.
 func (o *DHCPv4Options) AddClasslessRoutes(routes ...DHCPv4Route) {
 	var data []byte
 	for _, r := range routes {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Accessors of the common DHCP options. Each accessor returns its zero value if the option is absent or
-// invalid. Lists are allocated and keep the order of preference of the sender.
+// Accessors of the common DHCP options. An accessor returns its zero value if the option is absent or invalid. Lists
+// are newly allocated; their order is the sender's order of preference.
 
 // DHCPv4Infinite is an unlimited lease time (RFC 2131 section 3.3).
 const DHCPv4Infinite = time.Duration(1<<63 - 1)
@@ -33,7 +33,8 @@ func (o *DHCPv4Options) addr(code DHCPv4Option) netip.Addr {
 	return netip.Addr{}
 }
 
-// ServerID returns the server that sent the message or that is addressed by it (RFC 2132 section 9.7).
+// ServerID returns the address of the server that sent the message, or for which a client's message is meant (RFC 2132
+// section 9.7).
 func (o *DHCPv4Options) ServerID() netip.Addr { return o.addr(DHCPv4OptServerID) }
 
 // RequestedIP returns the address that a client requests (RFC 2132 section 9.1).
@@ -64,8 +65,8 @@ func (o *DHCPv4Options) DNS() []netip.Addr { return o.addrs(DHCPv4OptDNS) }
 // NTP returns the time servers (RFC 2132 section 8.3).
 func (o *DHCPv4Options) NTP() []netip.Addr { return o.addrs(DHCPv4OptNTP) }
 
-// SubnetMask returns the mask as a number of bits (RFC 2132 section 3.3). ok is false if the mask has ones
-// behind a zero.
+// SubnetMask returns the length of the mask in bits (RFC 2132 section 3.3). ok is false if the option is absent, or if
+// a one follows a zero in the mask.
 func (o *DHCPv4Options) SubnetMask() (n int, ok bool) {
 	data, _ := o.Get(DHCPv4OptSubnetMask)
 	if len(data) != 4 {
@@ -76,7 +77,7 @@ func (o *DHCPv4Options) SubnetMask() (n int, ok bool) {
 	return n, uint64(mask) == 1<<32-1<<(32-n)
 }
 
-// duration returns a time given in seconds, or DHCPv4Infinite.
+// duration returns the time in an option that is a number of seconds. All ones mean DHCPv4Infinite.
 func (o *DHCPv4Options) duration(code DHCPv4Option) (d time.Duration, ok bool) {
 	data, _ := o.Get(code)
 	if len(data) != 4 {
@@ -89,17 +90,18 @@ func (o *DHCPv4Options) duration(code DHCPv4Option) (d time.Duration, ok bool) {
 	return time.Duration(v) * time.Second, true
 }
 
-// LeaseTime returns how long the client may keep the address, or requests it. It may be DHCPv4Infinite (RFC
-// 2132 section 9.2).
+// LeaseTime returns how long the client may keep the address; in a client's message, it is the time that the client
+// requests. It may be DHCPv4Infinite (RFC 2132 section 9.2).
 func (o *DHCPv4Options) LeaseTime() (d time.Duration, ok bool) {
 	return o.duration(DHCPv4OptLeaseTime)
 }
 
-// T1 returns the renewal time: when the client asks its server to extend the lease, counted from the
-// beginning of the lease (RFC 2132 section 9.11).
+// T1 returns the renewal time, counted from the beginning of the lease: after it, the client asks its server to extend
+// the lease (RFC 2132 section 9.11).
 func (o *DHCPv4Options) T1() (d time.Duration, ok bool) { return o.duration(DHCPv4OptT1) }
 
-// T2 returns the rebinding time: when the client asks every server (RFC 2132 section 9.12).
+// T2 returns the rebinding time, counted from the beginning of the lease: after it, the client asks any server to
+// extend the lease (RFC 2132 section 9.12).
 func (o *DHCPv4Options) T2() (d time.Duration, ok bool) { return o.duration(DHCPv4OptT2) }
 
 // size returns the value of an option that is a number of bytes, such as the maximum message size. ok is false if the option
@@ -115,8 +117,8 @@ func (o *DHCPv4Options) size(code DHCPv4Option, lowest int) (n int, ok bool) {
 // MTU returns the MTU of the interface, at least 68 (RFC 2132 section 5.1).
 func (o *DHCPv4Options) MTU() (n int, ok bool) { return o.size(DHCPv4OptMTU, 68) }
 
-// MaxMessageSize returns the largest IP packet with a message that the sender accepts, at least DHCPv4MaxSize
-// (RFC 2132 section 9.10).
+// MaxMessageSize returns the size of the largest IP packet with a DHCP message that the sender accepts, at least
+// DHCPv4MaxSize (RFC 2132 section 9.10).
 func (o *DHCPv4Options) MaxMessageSize() (n int, ok bool) {
 	return o.size(DHCPv4OptMaxMessageSize, DHCPv4MaxSize)
 }
@@ -128,17 +130,17 @@ func (o *DHCPv4Options) text(code DHCPv4Option) string {
 	return string(bytes.TrimRight(data, "\x00"))
 }
 
-// HostName returns the name of the client (RFC 2132 section 3.14), unchecked.
+// HostName returns the name of the client (RFC 2132 section 3.14). The name may contain any byte.
 func (o *DHCPv4Options) HostName() string { return o.text(DHCPv4OptHostName) }
 
-// DomainName returns the domain of the client (RFC 2132 section 3.17), unchecked.
+// DomainName returns the domain of the client (RFC 2132 section 3.17). It may contain any byte.
 func (o *DHCPv4Options) DomainName() string { return o.text(DHCPv4OptDomainName) }
 
-// Message returns an error message for users (RFC 2132 section 9.9), unchecked.
+// Message returns an error message for users (RFC 2132 section 9.9). It may contain any byte.
 func (o *DHCPv4Options) Message() string { return o.text(DHCPv4OptMessage) }
 
-// ClientID returns the identifier that the client uses instead of its hardware address, at least two bytes
-// (RFC 2132 section 9.14). It returns nil if the option is absent.
+// ClientID returns the identifier that the client uses instead of its hardware address. It has at least two bytes (RFC
+// 2132 section 9.14). ClientID returns nil if the option is absent.
 func (o *DHCPv4Options) ClientID() []byte {
 	if data, _ := o.Get(DHCPv4OptClientID); len(data) >= 2 {
 		return data

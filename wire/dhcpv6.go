@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// DHCP for IPv6 (RFC 8415), as far as hosts use it: for non-temporary addresses and for name servers.
+// DHCP for IPv6 (RFC 8415). Only the parts that hosts use are supported: non-temporary addresses, and name servers.
 // Messages of relay agents are not supported. Other options are skipped.
 
 // DHCPv6Type is the type of a message (section 7.3).
@@ -56,7 +56,8 @@ const (
 	opt6InfMaxRT    = 83
 )
 
-// Lengths in bytes: the header, and the parts in front of the options in an IA_NA and in an IA Address.
+// Lengths in bytes: of the message header, and of the fields that precede the options in an IA_NA and in an IA Address
+// option.
 const (
 	dhcpv6Len       = 4
 	dhcpv6IALen     = 12
@@ -70,14 +71,14 @@ type DHCPv6 struct {
 	ClientID    []byte
 	ServerID    []byte
 	IA          *DHCPv6IA // nil: none
-	Preference  uint8     // of an advertising server; the highest wins
-	RapidCommit bool      // two messages may replace four
-	Elapsed     uint16    // client: hundredths of a second since its first message of the exchange
+	Preference  uint8     // server: preference of an Advertise; the client chooses the server with the highest
+	RapidCommit bool      // client and server may use two messages instead of four
+	Elapsed     uint16    // client: time since its first message of the exchange, in hundredths of a second
 	Status      uint16    // server: status code
 	DNS         []netip.Addr
 	Refresh     uint32 // server: seconds for which the information is valid; 0: not given
 	SolMaxRT    uint32 // server: maximum seconds between Solicits; 0: not given
-	InfMaxRT    uint32 // server: the same, between Information-requests
+	InfMaxRT    uint32 // server: maximum seconds between Information-requests; 0: not given
 }
 
 // DHCPv6IA is an identity association for non-temporary addresses (section 21.4).
@@ -94,8 +95,8 @@ type DHCPv6Address struct {
 	Preferred, Valid uint32
 }
 
-// ParseDHCPv6 parses the payload of a datagram. The result does not alias b. If an option is repeated, the
-// last one counts. It returns ErrShort or ErrOption for an invalid message.
+// ParseDHCPv6 parses the payload of a UDP datagram. The result does not alias b. If an option is repeated, the last one
+// is used. It returns ErrShort or ErrOption for an invalid message.
 func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	if len(b) < dhcpv6Len {
 		return m, ErrShort
@@ -197,8 +198,8 @@ func (ia *DHCPv6IA) append(b []byte) []byte {
 	return b
 }
 
-// Append appends the message to b. Besides addresses, a client's message requests name servers and the limits
-// of its retransmission times (sections 21.7, 21.23 to 21.25).
+// Append appends the message to b. A client's message also requests name servers and the limits of its retransmission
+// times (sections 21.7, 21.23 to 21.25).
 func (m *DHCPv6) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|m.Transaction&0xffffff)
 	if len(m.ClientID) > 0 {

@@ -5,14 +5,14 @@ import (
 	"net/netip"
 )
 
-// DNS messages (RFC 1035 section 4), as far as a forwarder needs them: it parses a question, refuses it or
-// answers it with addresses, and extracts the addresses from another server's answer. EDNS (RFC 6891) is
-// supported for the size of a reply. Zones, other record types and DNSSEC pass through unchanged.
+// DNS messages (RFC 1035 section 4), with the functions that a forwarder needs: it parses a question, refuses it or
+// answers it with addresses, and extracts the addresses from a server's answer. Of EDNS (RFC 6891), only the maximum
+// size of a reply is supported. Zones, other record types and DNSSEC data are forwarded unchanged.
 //
-// Messages are small and their names are compressed, so Len and Put would do the same work twice. Functions
-// that build a message append it to a buffer instead.
+// Messages are small and their names are compressed, so Len would have to do most of the work of Put. Functions that
+// build a message therefore append it to a buffer.
 
-// DNSType is a record or question type (IANA dns-parameters).
+// DNSType is the type of a record or of a question (IANA dns-parameters).
 type DNSType uint16
 
 // Types.
@@ -52,13 +52,13 @@ type DNSFlags uint16
 
 // Flags (RFC 1035 section 4.1.1, RFC 4035 section 3).
 const (
-	DNSResponse           DNSFlags = 1 << 15 // QR
-	DNSAuthoritative      DNSFlags = 1 << 10 // AA
-	DNSTruncated          DNSFlags = 1 << 9  // TC
-	DNSRecursionDesired   DNSFlags = 1 << 8  // RD
-	DNSRecursionAvailable DNSFlags = 1 << 7  // RA
-	DNSAuthenticData      DNSFlags = 1 << 5  // AD
-	DNSCheckingDisabled   DNSFlags = 1 << 4  // CD
+	DNSResponse           DNSFlags = 1 << 15 // QR: the message is a response
+	DNSAuthoritative      DNSFlags = 1 << 10 // AA: the server is an authority for the name
+	DNSTruncated          DNSFlags = 1 << 9  // TC: the message is truncated
+	DNSRecursionDesired   DNSFlags = 1 << 8  // RD: the client requests recursion
+	DNSRecursionAvailable DNSFlags = 1 << 7  // RA: the server supports recursion
+	DNSAuthenticData      DNSFlags = 1 << 5  // AD: the server has verified the data by DNSSEC
+	DNSCheckingDisabled   DNSFlags = 1 << 4  // CD: the server need not verify the data by DNSSEC
 
 	dnsOpcode DNSFlags = 0xf << 11
 )
@@ -90,7 +90,7 @@ type DNSRecord struct {
 	Type  DNSType
 	Class DNSClass
 	TTL   uint32 // seconds
-	Data  []byte // aliases the message
+	Data  []byte // content of the record; aliases the message
 }
 
 // Addr returns the address in an A or AAAA record from EachAnswer, and the zero Addr for any other record.
@@ -110,17 +110,17 @@ type DNS struct {
 	Flags    DNSFlags
 	Question DNSQuestion
 	EDNS     bool   // the message has an OPT record
-	UDPSize  uint16 // reply size in the OPT record, as received
+	UDPSize  uint16 // maximum size of a reply over UDP, from the OPT record, as received
 
 	msg     []byte
 	answers int // offset of the answer section in msg
 	count   int // number of records in the answer section
 }
 
-// ParseDNS parses and checks the whole message: its question (more than one is an error by RFC 9619; a
-// response may have none), the bounds and names of all records, and the sizes of addresses. Bytes behind the
-// last record are ignored. On error, ID and Flags are still valid unless the error is ErrShort and b is
-// shorter than DNSHeaderLen, so a server can answer with DNSFormErr.
+// ParseDNS parses and checks the whole message: its question, the bounds and names of all records, and the sizes of
+// addresses. More than one question is an error (RFC 9619); a response may have none. Bytes after the last record are
+// ignored. If b is at least DNSHeaderLen long, ID and Flags are valid even on error, so a server can answer with
+// DNSFormErr.
 func ParseDNS(b []byte) (m DNS, err error) {
 	if len(b) < DNSHeaderLen {
 		return m, ErrShort
@@ -175,7 +175,7 @@ func (m *DNS) checkRecords() error {
 	return nil
 }
 
-// parse parses the record at offset at of msg and returns the offset behind it.
+// parse parses the record at offset at of msg and returns the offset after it.
 func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	if at, err = r.Name.parse(msg, at); err != nil {
 		return 0, err
@@ -198,32 +198,32 @@ func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	return at + n, nil
 }
 
-// EachAnswer calls yield with each record of the answer section until yield returns false. It can be used as
-// an iter.Seq.
+// EachAnswer calls yield with each record of the answer section until yield returns false. EachAnswer is usable as an
+// iter.Seq.
 func (m *DNS) EachAnswer(yield func(DNSRecord) bool) {
 	var r DNSRecord
 	at := m.answers
 	for range m.count {
-		at, _ = r.parse(m.msg, at) // cannot fail: ParseDNS has checked it
+		at, _ = r.parse(m.msg, at) // cannot fail: ParseDNS has checked the record
 		if !yield(r) {
 			return
 		}
 	}
 }
 
-// UDPLimit returns the largest message that the sender of m accepts over UDP (RFC 6891 section 6.2.5). A
-// larger reply must be truncated and marked with DNSTruncated.
+// UDPLimit returns the size in bytes of the largest message that the sender of m accepts over UDP (RFC 6891 section
+// 6.2.5). A larger reply must be truncated and marked with DNSTruncated.
 func (m *DNS) UDPLimit() int { return max(MaxDNSByUDP, int(m.UDPSize)) }
 
-// AppendReply appends to b a reply to the query m without records, such as a refusal. flags may contain
+// AppendReply appends to b a reply to the query m that has no records, such as a refusal. flags may contain
 // DNSAuthoritative and DNSTruncated.
 func (m *DNS) AppendReply(b []byte, flags DNSFlags, rcode DNSRCode) []byte {
 	return m.appendReply(b, flags|DNSFlags(rcode), 0, nil)
 }
 
-// AppendAnswer appends to b a reply to the query m, with an A record for each IPv4 address and an AAAA record
-// for each IPv6 address. The addresses must be of the type that the question asks for. Without a question
-// there must be none. ttl is in seconds.
+// AppendAnswer appends to b a reply to the query m, with an A record for each IPv4 address and an AAAA record for each
+// IPv6 address. The addresses must have the type that the question asks for; without a question there must be no
+// addresses. ttl is in seconds.
 func (m *DNS) AppendAnswer(b []byte, flags DNSFlags, ttl uint32, addrs ...netip.Addr) []byte {
 	return m.appendReply(b, flags, ttl, addrs)
 }
@@ -244,18 +244,18 @@ func (m *DNS) appendReply(b []byte, flags DNSFlags, ttl uint32, addrs []netip.Ad
 		}
 		b = append(b, a.AsSlice()...)
 	}
-	if m.EDNS { // RFC 6891 section 6.1.1: a query with OPT is answered with OPT
+	if m.EDNS { // RFC 6891 section 6.1.1: the reply to a query with an OPT record has one, too
 		b = append(b, 0)
 		b = appendDNSRecord(b, DNSTypeOPT, ednsSize, 0, 0)
 	}
 	return b
 }
 
-// ednsSize is the message size that replies announce in bytes. Such a message crosses every link without
-// fragmentation (DNS flag day 2020).
+// ednsSize is the maximum message size that replies advertise, in bytes. A message of this size crosses every link
+// without fragmentation (DNS flag day 2020).
 const ednsSize = 1232
 
-// AppendDNSQuery appends to b a query for q that asks for recursion.
+// AppendDNSQuery appends to b a query with question q that requests recursion.
 func AppendDNSQuery(b []byte, id uint16, q *DNSQuestion) []byte {
 	return appendDNSHeader(b, id, DNSRecursionDesired, q, 0, 0)
 }
@@ -276,7 +276,7 @@ func appendDNSHeader(b []byte, id uint16, flags DNSFlags, q *DNSQuestion, answer
 	return binary.BigEndian.AppendUint16(b, uint16(q.Class))
 }
 
-// appendDNSRecord appends the fixed part of a record, between name and data. n is the size of the data.
+// appendDNSRecord appends the part of a record between its name and its data. n is the size of the data in bytes.
 func appendDNSRecord(b []byte, t DNSType, class uint16, ttl uint32, n int) []byte {
 	b = binary.BigEndian.AppendUint16(b, uint16(t))
 	b = binary.BigEndian.AppendUint16(b, class)

@@ -2,13 +2,13 @@ package wire
 
 import "strconv"
 
-// Domain names (RFC 1035 sections 2.3.4, 3.1 and 4.1.4), for DNS messages and for the DHCP option with a
-// search list in the same encoding.
+// Domain names (RFC 1035 sections 2.3.4, 3.1 and 4.1.4), for DNS messages and for the DHCP search list option, which
+// uses the same encoding.
 //
-// An encoded name may end in a pointer to an earlier place of the message, whose labels continue it. A
-// careless parser can be led in a circle, or through thousands of pointers for each of thousands of names.
-// Two rules bound the work: a pointer must lead in front of the labels that it continues, and a name has at
-// most as many pointers as it can have labels.
+// An encoded name may end in a pointer to an earlier offset of the message, at which more labels of the name follow.
+// Without limits, a message could make a parser loop forever, or follow thousands of pointers for each of thousands of
+// names. Two rules bound the work. A pointer must refer to an offset before the labels that precede the pointer. And a
+// name has at most as many pointers as it can have labels.
 
 // Limits of RFC 1035 section 2.3.4 in bytes, and the resulting number of labels.
 const (
@@ -17,15 +17,15 @@ const (
 	maxDNSLabels = 127 // labels of one byte each
 )
 
-// DNSName is an uncompressed domain name in the encoding of RFC 1035 section 3.1: each label behind its
-// length, then the empty label of the root. It is comparable byte by byte; compare the results of Lower to
-// ignore case as the DNS does. The zero value is no name (the root is one byte long).
+// DNSName is an uncompressed domain name in the encoding of RFC 1035 section 3.1: each label follows its length octet;
+// the empty label of the root is last. It is comparable byte by byte. The DNS ignores case: to do so, compare the
+// results of Lower. The zero value is no name (the root is one byte long).
 type DNSName struct {
 	octets [maxDNSName]byte
 	n      uint8
 }
 
-// parse parses the name at offset at of msg and returns the offset behind it.
+// parse parses the name at offset at of msg and returns the offset after it.
 func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
 	*d = DNSName{} // bytes after the first n are part of comparisons, so they must be zero
 	start, pointers := at, 0
@@ -58,7 +58,7 @@ func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
 				return 0, ErrField
 			}
 			start = at
-		default: // reserved; its only use was withdrawn (RFC 6891 section 5)
+		default: // reserved; its only use has been withdrawn (RFC 6891 section 5)
 			return 0, ErrField
 		}
 	}
@@ -123,7 +123,8 @@ func (d *DNSName) endLabel(at, end int) bool {
 	return true
 }
 
-// unescape decodes the text behind a backslash. used is 0 if it is invalid.
+// unescape decodes the text after a backslash. used is the number of bytes of the escape sequence, or 0 if it is
+// invalid.
 func unescape(s string) (c byte, used int) {
 	if s == "" {
 		return 0, 0
@@ -180,7 +181,7 @@ func (d *DNSName) AppendTo(b []byte) []byte { return append(b, d.octets[:d.n]...
 // Lower returns d with the letters A to Z in lower case. Two names are equal in the DNS if their lower-case
 // forms are equal (RFC 4343 section 3).
 func (d DNSName) Lower() DNSName {
-	for i, c := range d.octets[:d.n] { // also covers the length octets: they are at most 63, below 'A'
+	for i, c := range d.octets[:d.n] { // the length octets stay unchanged: they are at most 63, below 'A'
 		if 'A' <= c && c <= 'Z' {
 			d.octets[i] = c + 'a' - 'A'
 		}

@@ -1,31 +1,30 @@
 // Package wire parses network protocol headers into typed values and writes them, one file per protocol.
 //
-// All protocols follow one pattern. ParseX(b) checks once everything that the header claims about itself
-// (lengths, versions, offsets) and returns a value X and the payload. A value returned without an error can
-// be trusted, and no other code needs to look at the bytes again. X.Len returns the size of the header. X.Put
-// writes exactly that many bytes to the front of a buffer that the caller made large enough. Headers are thus
-// written in place, in front of a payload that is already there.
+// All protocols follow one pattern. ParseX(b) checks every statement that the header makes about itself (lengths,
+// versions, offsets), and returns a value of type X and the payload. If there is no error, other code can trust the
+// value and need not read the bytes again. X.Len returns the size of the header in bytes. X.Put writes exactly that
+// many bytes to the front of a buffer, which the caller has made large enough. So a header can be written in place,
+// before a payload that is already in the buffer.
 //
 // DNS and DHCPv6 are exceptions: their functions append to a buffer, because the length of a message is known
 // only after it has been built.
 //
-// The package keeps no state, reads no clock and starts no goroutine. Parsing and writing do not allocate
-// unless the documentation says so (the lists in DHCP options, for example). Slices in a parsed value
-// (options, payloads) alias the parsed bytes. The value is valid as long as the caller does not change those
-// bytes.
+// The package keeps no state, reads no clock and starts no goroutine. Parsing and writing allocate only where the
+// documentation says so (for example, for the lists in DHCP options). Slices in a parsed value, such as options, alias
+// the parsed bytes. So the value is valid only as long as the caller does not change these bytes.
 //
-// Parsing does not verify checksums, since a device may have done so already. Each protocol has a separate
-// function for that (see checksum.go).
+// Parsing does not verify checksums, since a network device may already have done so. Each protocol has a separate
+// function that verifies its checksum (see checksum.go).
 package wire
 
-// Error is the reason why a packet was rejected. It is comparable and does not allocate. Callers count errors
-// by value.
+// Error is the reason why a packet was rejected. An Error is comparable and does not allocate; callers count errors by
+// their value.
 type Error uint8
 
 const (
 	ErrShort    Error = iota + 1 // fewer bytes than the fixed header
-	ErrLength                    // a length field points outside the bytes or inside the header
-	ErrVersion                   // not the expected version
+	ErrLength                    // a length field refers to bytes outside the packet, or is smaller than the header
+	ErrVersion                   // the version is not the expected one
 	ErrChecksum                  // the checksum does not match
 	ErrOption                    // an option is malformed
 	ErrField                     // a field holds a value that the standard forbids

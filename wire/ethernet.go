@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Ethernet II framing with IEEE 802.1Q tags (IEEE 802.3 clause 3, 802.1Q clause 9). 802.3 length framing is
-// rejected, because no protocol in Loam uses it.
+// Ethernet II framing with IEEE 802.1Q tags (IEEE 802.3 clause 3, 802.1Q clause 9). Frames with a length in place of
+// the type (802.3 framing) are rejected, because no protocol in Loam uses them.
 
 // MAC is a 48-bit link-layer address.
 type MAC [6]byte
@@ -35,14 +35,14 @@ const (
 	TypeVLAN EtherType = 0x8100 // IEEE 802.1Q C-tag
 	TypeQinQ EtherType = 0x88a8 // IEEE 802.1ad S-tag
 	TypeIPv6 EtherType = 0x86dd
-	TypeTEB  EtherType = 0x6558 // Ethernet frame in GRE (RFC 7637 section 3.2)
+	TypeTEB  EtherType = 0x6558 // Ethernet frame inside GRE (RFC 7637 section 3.2)
 	TypeMPLS EtherType = 0x8847 // unicast or downstream-assigned label (RFC 5332)
 
-	MinEtherType EtherType = 0x0600 // smaller values are a length (802.3)
+	MinEtherType EtherType = 0x0600 // smaller values in the type field are a length (802.3)
 )
 
-// String returns the name of the type, the number of bytes for a length, or the number in hexadecimal, as
-// IANA writes it.
+// String returns the name of the type. For a value below MinEtherType it returns the number of bytes; for an unknown
+// type it returns the number in hexadecimal, as IANA writes it.
 func (t EtherType) String() string {
 	switch t {
 	case TypeIPv4:
@@ -77,7 +77,7 @@ const (
 // VLAN is one VLAN tag: TPID and TCI. The zero value means no tag.
 type VLAN struct {
 	TPID EtherType // TypeVLAN or TypeQinQ; zero: no tag
-	TCI  uint16    // priority (3 bits), drop eligible (1), VLAN identifier (12)
+	TCI  uint16    // priority (3 bits), drop eligible (1 bit), VLAN identifier (12 bits)
 }
 
 // ID returns the VLAN identifier, 0 to 4095.
@@ -87,11 +87,11 @@ func (v VLAN) ID() uint16 { return v.TCI & 0xfff }
 type Ethernet struct {
 	Dst, Src MAC
 	Tags     [maxVLANDepth]VLAN
-	Type     EtherType // type behind the tags
+	Type     EtherType // type of the payload, which follows the tags
 }
 
-// ParseEthernet splits a frame into header and payload. The payload may include padding; the inner protocol
-// determines its real length.
+// ParseEthernet splits a frame into header and payload. The payload may include padding. The header of the inner
+// protocol gives its real length.
 func ParseEthernet(b []byte) (h Ethernet, payload []byte, err error) {
 	if len(b) < EthernetLen {
 		return h, nil, ErrShort

@@ -2,15 +2,15 @@ package wire
 
 import "encoding/binary"
 
-// GRE (RFC 2784) with key and sequence number (RFC 2890).
+// Generic Routing Encapsulation, GRE (RFC 2784), with key and sequence number (RFC 2890).
 
-// GREMinLen is the size of a header without options in bytes. Each option takes four more.
+// GREMinLen is the size of a header without optional fields in bytes. Each optional field adds four bytes.
 const GREMinLen = 4
 
 const (
-	greChecksum = 1 << 15 // C
-	greKey      = 1 << 13 // K
-	greSequence = 1 << 12 // S
+	greChecksum = 1 << 15 // flag C: the checksum field is present
+	greKey      = 1 << 13 // flag K: the key field is present
+	greSequence = 1 << 12 // flag S: the sequence number field is present
 	greRefused  = 1<<14 | 1<<11 | 1<<10
 	greVersion  = 7
 )
@@ -25,8 +25,9 @@ type GRE struct {
 	Sequence    uint32
 }
 
-// ParseGRE parses a header. It checks the version. Bits used only by RFC 1701 (routing, and the rest of bits
-// 1 to 5) are rejected, as RFC 2784 section 2.3 requires. Bits 6 to 12 are ignored and sent as zero.
+// ParseGRE parses a header. It returns an error for another version, and for bits that are used only by RFC 1701
+// (routing, and the rest of bits 1 to 5), as RFC 2784 section 2.3 requires. It ignores bits 6 to 12; Put sets them to
+// zero.
 func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	if len(b) < GREMinLen {
 		return h, nil, ErrShort
@@ -62,7 +63,7 @@ func ParseGRE(b []byte) (h GRE, payload []byte, err error) {
 	return h, b[at:], nil
 }
 
-// GREChecksumOK verifies the checksum over header and payload b, which ParseGRE has accepted. A packet
+// GREChecksumOK verifies the checksum of b, which is header and payload and which ParseGRE has accepted. A packet
 // without a checksum is valid.
 func GREChecksumOK(b []byte) bool { return b[0]&0x80 == 0 || Sum(b, 0) == 0xffff }
 
@@ -100,7 +101,7 @@ func (h *GRE) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], uint16(h.Type))
 }
 
-// PutGREChecksum fills in the checksum over header and payload b. The header must have a checksum field.
+// PutGREChecksum sets the checksum of b, which is header and payload. The header must have a checksum field.
 func PutGREChecksum(b []byte) {
 	binary.BigEndian.PutUint16(b[4:], ^Sum(b, 0))
 }

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// Multicast group membership: IGMP for IPv4 (RFC 1112 appendix I, RFC 2236 section 2, RFC 9776 section 4) and
-// MLD for IPv6 (RFC 2710 section 3, RFC 9777 section 5). MLD is IGMP with longer addresses, in ICMPv6
-// messages: MLDv1 corresponds to IGMPv2, MLDv2 to IGMPv3. The length of a query determines its version.
+// Multicast group membership: IGMP for IPv4 (RFC 1112 appendix I, RFC 2236 section 2, RFC 9776 section 4) and MLD for
+// IPv6 (RFC 2710 section 3, RFC 9777 section 5). MLD is the same protocol with longer addresses, in ICMPv6 messages:
+// MLDv1 corresponds to IGMPv2, MLDv2 to IGMPv3. The length of a query determines its version.
 //
 // Lists in a parsed message are allocated copies.
 
@@ -46,7 +46,8 @@ func (p GroupProtocol) addrLen() int {
 	return 16
 }
 
-// shortLen returns the size in bytes of a message about one group. Longer queries begin with the same part.
+// shortLen returns the size in bytes of a message without a list of sources or records. A longer query begins with the
+// same fields.
 func (p GroupProtocol) shortLen() int {
 	if p == IGMP {
 		return 8
@@ -54,7 +55,7 @@ func (p GroupProtocol) shortLen() int {
 	return 24
 }
 
-// unspecified returns the group of a general query.
+// unspecified returns the unspecified address, which is the group of a general query.
 func (p GroupProtocol) unspecified() netip.Addr {
 	if p == IGMP {
 		return netip.IPv4Unspecified()
@@ -76,16 +77,16 @@ type GroupKind uint8
 // Kinds of messages.
 const (
 	GroupQuery  GroupKind = iota + 1 // a router asks which groups have members
-	GroupMember                      // report of an older version: the sender is a member of Group
-	GroupLeave                       // older version: the sender has left Group
+	GroupMember                      // report of an older version (IGMPv1, IGMPv2, MLDv1): the sender is a member of Group
+	GroupLeave                       // message of an older version (IGMPv2, MLDv1): the sender has left Group
 	GroupReport                      // report of the newest version, with Records
 )
 
-// groupType describes a value of the type octet.
+// groupType describes one value of the type octet of a message.
 type groupType struct {
 	octet   uint8
 	kind    GroupKind
-	version uint8 // version that uses it; 0 for a query, which may have any version
+	version uint8 // protocol version that uses the value; 0 for a query, which may have any version
 }
 
 // groupTypes lists the types of each protocol (IANA igmp-type-numbers, icmpv6-parameters).
@@ -94,7 +95,7 @@ var groupTypes = [...][]groupType{
 	MLD:  {{130, GroupQuery, 0}, {131, GroupMember, 1}, {132, GroupLeave, 1}, {143, GroupReport, 2}},
 }
 
-// Knows reports whether octet is a message type of the protocol.
+// Knows reports whether octet is the type of a message of the protocol.
 func (p GroupProtocol) Knows(octet uint8) bool { return p.kindOf(octet).kind != 0 }
 
 func (p GroupProtocol) kindOf(octet uint8) groupType {
@@ -109,7 +110,7 @@ func (p GroupProtocol) kindOf(octet uint8) groupType {
 // RecordType is the type of a group record.
 type RecordType uint8
 
-// Types of records (RFC 9776 section 4.2.13). The first two report the current state, the others a change.
+// Types of records (RFC 9776 section 4.2.13). The first two report the current state, the other types a change.
 const (
 	ModeIsInclude   RecordType = 1 // only Sources are received
 	ModeIsExclude   RecordType = 2 // all sources except Sources are received
@@ -119,7 +120,7 @@ const (
 	BlockOldSources RecordType = 6
 )
 
-// GroupRecord is the part of a report about one group.
+// GroupRecord is the part of a report that concerns one group.
 type GroupRecord struct {
 	Type    RecordType
 	Group   netip.Addr
@@ -135,28 +136,28 @@ const groupReportLen = 8
 // Len returns the size of the record in bytes.
 func (r *GroupRecord) Len() int { return recordLen + r.Group.BitLen()/8*(1+len(r.Sources)) }
 
-// GroupMessage is a message of either protocol.
+// GroupMessage is a message of IGMP or MLD.
 type GroupMessage struct {
 	Protocol GroupProtocol
 	Kind     GroupKind
 	Version  uint8      // protocol version of the message
 	Group    netip.Addr // group of the query, member report or leave; unspecified in a general query
 
-	MaxDelay   time.Duration // query: time within which members answer
-	Sources    []netip.Addr  // query of the newest version: asks which of these sources are received
-	Suppress   bool          // query of the newest version: other routers do not update their timers
-	Robustness uint8         // query of the newest version: robustness of the querier; 0: not given
+	MaxDelay   time.Duration // query: maximum time until members respond
+	Sources    []netip.Addr  // query of the newest version: the sources that the querier asks about
+	Suppress   bool          // query of the newest version: other routers must not update their timers
+	Robustness uint8         // query of the newest version: the querier's robustness variable; 0: not given
 	Interval   time.Duration // query of the newest version: time between general queries; 0: not given
 
-	Records []GroupRecord // report
+	Records []GroupRecord // report: the records, one for each group
 }
 
-// igmpv1Delay is the response time for IGMPv1 queries, which have no field for it (RFC 9776 section 7.2.1).
+// igmpv1Delay is the maximum response time of an IGMPv1 query, which has no field for it (RFC 9776 section 7.2.1).
 const igmpv1Delay = 10 * time.Second
 
-// ParseGroupMessage parses a whole message. For MLD, b is an ICMPv6 message. It does not verify the checksum:
-// see IGMPChecksumOK and ICMPv6ChecksumOK. Bytes behind the message are ignored. It returns ErrField for an
-// unknown type, for a group address that is not multicast, and for sources without a group.
+// ParseGroupMessage parses a whole message. For MLD, b is an ICMPv6 message. It does not verify the checksum: see
+// IGMPChecksumOK and ICMPv6ChecksumOK. Bytes after the message are ignored. It returns ErrField for an unknown type,
+// for a group address that is not multicast, and for a query with sources but without a group.
 func ParseGroupMessage(p GroupProtocol, b []byte) (m GroupMessage, err error) {
 	if len(b) < groupReportLen {
 		return m, ErrShort
@@ -205,7 +206,7 @@ func (m *GroupMessage) setQuery(b []byte) error {
 	return ErrField
 }
 
-// setOlderQuery parses a query of the shortest form.
+// setOlderQuery parses a query of an older version, which has the shortest form.
 func (m *GroupMessage) setOlderQuery(b []byte) {
 	switch code := b[1]; {
 	case m.Protocol == MLD:
@@ -228,9 +229,8 @@ func (p GroupProtocol) delay(b []byte) time.Duration {
 	return time.Duration(fromCode(uint32(binary.BigEndian.Uint16(b[4:])), 16)) * time.Millisecond
 }
 
-// fromCode decodes a field of 8 or 16 bits. In the lower half of the range the code is the number itself; in
-// the upper half it consists of a three-bit exponent and a mantissa (RFC 9776 section 4.1.1, RFC 9777 section
-// 5.1.3).
+// fromCode decodes a field of width bits, 8 or 16. If the top bit is clear, the value is the field itself; otherwise
+// the field consists of a three-bit exponent and a mantissa (RFC 9776 section 4.1.1, RFC 9777 section 5.1.3).
 func fromCode(code uint32, width int) uint32 {
 	mantissa := width - 4
 	if code>>(width-1) == 0 {
@@ -240,8 +240,7 @@ func fromCode(code uint32, width int) uint32 {
 	return (code&(1<<mantissa-1) | 1<<mantissa) << (exp + 3)
 }
 
-// toCode is the inverse of fromCode. It rounds down to the next number that has a code (RFC 9776 section
-// 8.8).
+// toCode is the inverse of fromCode. A number without an exact code is rounded down (RFC 9776 section 8.8).
 func toCode(v uint32, width int) uint32 {
 	mantissa := width - 4
 	if v>>(width-1) == 0 {
@@ -254,7 +253,7 @@ func toCode(v uint32, width int) uint32 {
 	return 1<<(width-1) | uint32(exp)<<mantissa | v>>(exp+3)&(1<<mantissa-1)
 }
 
-// addrs parses n addresses. It returns nil if n is 0.
+// addrs returns the first n addresses in b. It returns nil if n is 0.
 func (p GroupProtocol) addrs(b []byte, n int) (list []netip.Addr) {
 	for ; n > 0; n-- {
 		list = append(list, p.addr(b))
@@ -263,7 +262,7 @@ func (p GroupProtocol) addrs(b []byte, n int) (list []netip.Addr) {
 	return list
 }
 
-// setRecords parses a report. Auxiliary data is skipped, since no version defines any (RFC 9776 section
+// setRecords parses the records of a report. It skips auxiliary data, since no version defines any (RFC 9776 section
 // 4.2.11).
 func (m *GroupMessage) setRecords(b []byte) error {
 	size, n := m.Protocol.addrLen(), int(binary.BigEndian.Uint16(b[6:]))
@@ -301,8 +300,8 @@ func (m *GroupMessage) Len() int {
 	return m.Protocol.shortLen()
 }
 
-// Put writes the message with a zero checksum into the first Len bytes of b. See PutIGMPChecksum and
-// PutICMPv6Checksum. Times without an exact code are rounded down.
+// Put writes the message with a zero checksum into the first Len bytes of b. PutIGMPChecksum or PutICMPv6Checksum then
+// sets the checksum. Times that the message cannot represent exactly are rounded down.
 func (m *GroupMessage) Put(b []byte) {
 	clear(b[:groupReportLen])
 	for _, t := range groupTypes[m.Protocol] {
@@ -360,7 +359,7 @@ func (m *GroupMessage) putRecords(b []byte) {
 	}
 }
 
-// putAddrs writes the number of addresses to count and the addresses to b.
+// putAddrs writes the number of addresses into count, and the addresses to the front of b.
 func putAddrs(count []byte, list []netip.Addr, b []byte) {
 	binary.BigEndian.PutUint16(count, uint16(len(list)))
 	for _, a := range list {
@@ -378,10 +377,10 @@ func putAddr(b []byte, a netip.Addr) int {
 	return copy(b, sixteen[:])
 }
 
-// IGMPChecksumOK verifies the checksum of the whole message b, including bytes behind the message.
+// IGMPChecksumOK verifies the checksum of the whole message b. The checksum also covers bytes after the message.
 func IGMPChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 
-// PutIGMPChecksum fills in the checksum of the whole message b, whose checksum field must be zero.
+// PutIGMPChecksum sets the checksum of the whole message b, whose checksum field must be zero.
 func PutIGMPChecksum(b []byte) { binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0)) }
 
 // MulticastMAC returns the Ethernet address of an IPv4 or IPv6 multicast group.

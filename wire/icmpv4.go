@@ -47,23 +47,23 @@ const (
 	CodeReassemblyExceeded = 1
 )
 
-// MaxCodeRedirect is the largest code of ICMPv4Redirect: redirects exist for a network and a host, each with
-// or without a type of service (RFC 792).
+// MaxCodeRedirect is the largest code of ICMPv4Redirect. The four codes are redirects for a network and for a host,
+// each with and without a type of service (RFC 792).
 const MaxCodeRedirect = 3
 
-// ICMPv4Len is the size of the fixed part in bytes.
+// ICMPv4Len is the size of the fixed part of a message in bytes.
 const ICMPv4Len = 8
 
-// ICMPv4 is the fixed part of an ICMP message; the rest is the payload. Rest is the second word, whose
-// meaning depends on the type.
+// ICMPv4 is the fixed part of an ICMP message; the remaining bytes of the message are the payload. Rest is the second
+// 32-bit word, whose meaning depends on Type.
 type ICMPv4 struct {
 	Type ICMPv4Type
 	Code uint8
 	Rest uint32
 }
 
-// ParseICMPv4 splits a message into fixed part and payload. It does not verify the checksum, which also
-// covers the payload: see ICMPv4ChecksumOK.
+// ParseICMPv4 splits a message into its fixed part and the payload. It does not verify the checksum, which also covers
+// the payload: see ICMPv4ChecksumOK.
 func ParseICMPv4(b []byte) (h ICMPv4, payload []byte, err error) {
 	if len(b) < ICMPv4Len {
 		return h, nil, ErrShort
@@ -74,8 +74,8 @@ func ParseICMPv4(b []byte) (h ICMPv4, payload []byte, err error) {
 // ICMPv4ChecksumOK verifies the checksum of the whole message b.
 func ICMPv4ChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 
-// IsError reports whether the message is an error. The payload then quotes the front of the packet that
-// caused it. An error must never be answered with an error (RFC 1122 section 3.2.2).
+// IsError reports whether the message is an error message. Its payload then quotes the front of the packet that caused
+// the error. A host must never send an error about an error (RFC 1122 section 3.2.2).
 func (h ICMPv4) IsError() bool {
 	switch h.Type {
 	case ICMPv4Unreachable, ICMPv4SourceQuench, ICMPv4Redirect, ICMPv4TimeExceeded, ICMPv4ParamProblem:
@@ -90,15 +90,15 @@ func (h ICMPv4) EchoID() uint16 { return uint16(h.Rest >> 16) }
 // EchoSeq returns the sequence number of an echo or echo reply.
 func (h ICMPv4) EchoSeq() uint16 { return uint16(h.Rest) }
 
-// EchoRest returns the Rest field of an echo or echo reply.
+// EchoRest returns the value of the field Rest for an echo or echo reply.
 func EchoRest(id, seq uint16) uint32 { return uint32(id)<<16 | uint32(seq) }
 
 // NextHopMTU returns the MTU in a "fragmentation needed" message, or 0 if the router is too old to report it
 // (RFC 1191 section 4).
 func (h ICMPv4) NextHopMTU() int { return int(h.Rest & 0xffff) }
 
-// QuoteLen returns how many bytes of the payload, including padding, belong to the quoted packet. It returns
-// 0 if the message does not specify it (RFC 4884 section 4).
+// QuoteLen returns the number of bytes of the payload that belong to the quoted packet, including padding. It returns 0
+// if the message does not give this length (RFC 4884 section 4).
 func (h ICMPv4) QuoteLen() int {
 	switch h.Type {
 	case ICMPv4Unreachable, ICMPv4TimeExceeded, ICMPv4ParamProblem:
@@ -107,13 +107,12 @@ func (h ICMPv4) QuoteLen() int {
 	return 0
 }
 
-// Gateway returns the first hop given in a redirect.
+// Gateway returns the address of the router that a redirect names.
 func (h ICMPv4) Gateway() netip.Addr {
 	return netip.AddrFrom4([4]byte{byte(h.Rest >> 24), byte(h.Rest >> 16), byte(h.Rest >> 8), byte(h.Rest)})
 }
 
-// Pointer returns the offset of the byte that a parameter problem is about, from the front of the quoted
-// packet.
+// Pointer returns the offset, in the quoted packet, of the byte that caused a parameter problem.
 func (h ICMPv4) Pointer() int { return int(h.Rest >> 24) }
 
 // Len returns ICMPv4Len.
@@ -126,7 +125,7 @@ func (h ICMPv4) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], h.Rest)
 }
 
-// PutICMPv4Checksum fills in the checksum of the whole message b, whose checksum field must be zero.
+// PutICMPv4Checksum sets the checksum of the whole message b, whose checksum field must be zero.
 func PutICMPv4Checksum(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0))
 }

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// ICMP for IPv6 (RFC 4443) and the types of neighbour discovery (RFC 4861).
+// ICMP for IPv6 (RFC 4443), including the message types of neighbour discovery (RFC 4861).
 
 // ICMPv6Type is the type octet of an ICMPv6 message. Types below 128 are errors.
 type ICMPv6Type uint8
@@ -32,19 +32,19 @@ const CodeAddrUnreachable6 = 3
 // CodePortUnreachable6 is the code of ICMPv6Unreachable for a port without a listener (RFC 4443 section 3.1).
 const CodePortUnreachable6 = 4
 
-// ICMPv6Len is the size of the fixed part in bytes.
+// ICMPv6Len is the size of the fixed part of a message in bytes.
 const ICMPv6Len = 8
 
-// ICMPv6 is the fixed part of an ICMPv6 message; the rest is the payload. Rest is the second word, whose
-// meaning depends on the type. EchoRest makes the Rest of an echo.
+// ICMPv6 is the fixed part of an ICMPv6 message; the remaining bytes of the message are the payload. Rest is the second
+// 32-bit word, whose meaning depends on Type. For an echo, EchoRest returns it.
 type ICMPv6 struct {
 	Type ICMPv6Type
 	Code uint8
 	Rest uint32
 }
 
-// ParseICMPv6 splits a message into fixed part and payload. It does not verify the checksum, which also
-// covers the addresses: see ICMPv6ChecksumOK.
+// ParseICMPv6 splits a message into its fixed part and the payload. It does not verify the checksum, which also covers
+// the IP addresses: see ICMPv6ChecksumOK.
 func ParseICMPv6(b []byte) (h ICMPv6, payload []byte, err error) {
 	if len(b) < ICMPv6Len {
 		return h, nil, ErrShort
@@ -57,12 +57,12 @@ func ICMPv6ChecksumOK(b []byte, src, dst netip.Addr) bool {
 	return Sum(b, PseudoSum(ProtoICMPv6, src, dst, len(b))) == 0xffff
 }
 
-// IsError reports whether the message is an error about another packet (RFC 4443 section 2.1). An error must
-// never be answered with an error (section 2.4).
+// IsError reports whether the message is an error about another packet (RFC 4443 section 2.1). A host must never send
+// an error about an error (section 2.4).
 func (h ICMPv6) IsError() bool { return h.Type < 128 }
 
-// QuoteLen returns how many bytes of the payload, including padding, belong to the quoted packet. It returns
-// 0 if the message does not specify it (RFC 4884 section 4).
+// QuoteLen returns the number of bytes of the payload that belong to the quoted packet, including padding. It returns 0
+// if the message does not give this length (RFC 4884 section 4).
 func (h ICMPv6) QuoteLen() int {
 	if h.Type != ICMPv6Unreachable && h.Type != ICMPv6TimeExceeded {
 		return 0
@@ -86,7 +86,7 @@ func (h ICMPv6) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], h.Rest)
 }
 
-// PutICMPv6Checksum fills in the checksum of the whole message b, whose checksum field must be zero.
+// PutICMPv6Checksum sets the checksum of the whole message b, whose checksum field must be zero.
 func PutICMPv6Checksum(b []byte, src, dst netip.Addr) {
 	binary.BigEndian.PutUint16(b[2:], ^Sum(b, PseudoSum(ProtoICMPv6, src, dst, len(b))))
 }

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// IPv4 (RFC 791, ECN and DSCP by RFC 3168 and 2474, the ID field by RFC 6864).
+// IPv4 (RFC 791). The field TOS is used as DSCP and ECN (RFC 2474, RFC 3168), and the field ID as in RFC 6864.
 
 // Protocol is an IP protocol number, the same for IPv4 and IPv6.
 type Protocol uint8
@@ -25,7 +25,7 @@ const (
 const (
 	IPv4MinLen = 20
 	IPv4MaxLen = 60
-	MaxIPv4    = 65535 // header and payload together
+	MaxIPv4    = 65535 // maximum size of header and payload together
 )
 
 const (
@@ -33,8 +33,8 @@ const (
 	ipv4MF = 1 << 13
 )
 
-// IPv4 is an IPv4 header. The total length is derived from header and payload. The reserved bit in front of
-// the two fragment bits is ignored when parsing and sent as zero.
+// IPv4 is an IPv4 header. Put computes the total length from Len and PayloadLen. The reserved bit before the two
+// fragment bits is ignored by ParseIPv4 and set to zero by Put.
 type IPv4 struct {
 	TOS          uint8 // DSCP in the upper six bits, ECN in the lower two
 	ID           uint16
@@ -45,18 +45,18 @@ type IPv4 struct {
 	Protocol     Protocol
 	Src, Dst     netip.Addr
 	Options      []byte // whole 32-bit words; aliases the packet
-	PayloadLen   int    // bytes behind the header
+	PayloadLen   int    // size in bytes of the data after the header
 }
 
 // IsFragment reports whether the packet is a fragment of a larger one.
 func (h *IPv4) IsFragment() bool { return h.MoreFragment || h.FragOffset != 0 }
 
-// ParseIPv4 parses a header and returns the payload without link-layer padding. It checks the version, the
-// lengths, the structure of the options and the fragment fields: no byte of the whole datagram lies beyond
-// MaxIPv4, and every fragment but the last is a multiple of eight bytes.
+// ParseIPv4 parses a header and returns the payload without link-layer padding. It checks the version, the lengths, the
+// structure of the options and the fragment fields. For a fragment it checks that its data does not extend beyond
+// MaxIPv4 bytes of the whole datagram, and that its size is a multiple of eight bytes unless it is the last.
 //
-// ParseIPv4 does not check the header checksum: see IPv4ChecksumOK. A TTL of zero is no error for the host to
-// which the packet is addressed (RFC 1122 section 3.2.1.7).
+// ParseIPv4 does not check the header checksum: see IPv4ChecksumOK. It accepts a TTL of zero, which is not an error at
+// the host to which the packet is addressed (RFC 1122 section 3.2.1.7).
 func ParseIPv4(b []byte) (h IPv4, payload []byte, err error) {
 	if len(b) < IPv4MinLen {
 		return h, nil, ErrShort
@@ -104,8 +104,8 @@ func IPv4ChecksumOK(b []byte) bool {
 // Len returns the size of the header with its options.
 func (h *IPv4) Len() int { return IPv4MinLen + len(h.Options) }
 
-// Put writes the header, including the checksum, into the first Len bytes of b. len(Options) must be a
-// multiple of four and at most 40. Header and payload together must be at most MaxIPv4.
+// Put writes the header, including its checksum, into the first Len bytes of b. len(Options) must be a multiple of four
+// and at most 40. Header and payload together must have at most MaxIPv4 bytes.
 func (h *IPv4) Put(b []byte) {
 	_ = b[IPv4MinLen-1]
 	hlen := h.Len()
@@ -130,7 +130,7 @@ func (h *IPv4) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[10:], ^Sum(b[:hlen], 0))
 }
 
-// IPv4Option is the type octet of an option (RFC 791 section 3.1).
+// IPv4Option is the type octet of an IPv4 option (RFC 791 section 3.1).
 type IPv4Option uint8
 
 // Options. If the top bit is set, every fragment carries a copy of the option.
@@ -144,7 +144,7 @@ const (
 	OptRouterAlert IPv4Option = 148
 )
 
-// Copied reports whether every fragment carries the option.
+// Copied reports whether every fragment of a datagram has a copy of the option.
 func (o IPv4Option) Copied() bool { return o&0x80 != 0 }
 
 func validIPv4Options(opts []byte) bool {
@@ -157,8 +157,8 @@ func validIPv4Options(opts []byte) bool {
 	}
 }
 
-// EachOption calls yield with each option of h and its data, without the type and length octets, until yield
-// returns false. It can be used as an iter.Seq2.
+// EachOption calls yield with each option of h and its data, without the type and length octets, until yield returns
+// false. EachOption is usable as an iter.Seq2.
 func (h *IPv4) EachOption(yield func(IPv4Option, []byte) bool) {
 	opts := h.Options
 	for {

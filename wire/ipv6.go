@@ -5,29 +5,29 @@ import (
 	"net/netip"
 )
 
-// IPv6 (RFC 8200), only the fixed header. Extension headers are part of the payload here; see ipv6ext.go.
+// IPv6 (RFC 8200): the fixed header. Extension headers are treated as part of the payload; see ipv6ext.go.
 
 // Sizes in bytes.
 const (
 	IPv6Len        = 40
-	MaxIPv6Payload = 65535 // without the jumbo payload option (RFC 2675)
+	MaxIPv6Payload = 65535 // bytes; without the jumbo payload option (RFC 2675)
 )
 
-// MaxFlowLabel is the largest flow label, of 20 bits (RFC 6437).
+// MaxFlowLabel is the largest flow label, which has 20 bits (RFC 6437).
 const MaxFlowLabel = 1<<20 - 1
 
 // IPv6 is a fixed IPv6 header.
 type IPv6 struct {
 	TrafficClass uint8    // DSCP in the upper six bits, ECN in the lower two
 	FlowLabel    uint32   // 0 to MaxFlowLabel
-	NextHeader   Protocol // type of the extension header or transport header that follows
+	NextHeader   Protocol // type of the next header: an extension header or the transport header
 	HopLimit     uint8
 	Src, Dst     netip.Addr
-	PayloadLen   int // bytes behind this header, including extension headers
+	PayloadLen   int // size in bytes of the data after this header, including extension headers
 }
 
-// ParseIPv6 parses a header and returns the payload without link-layer padding. It checks the version and the
-// length. A jumbogram has a length of 0 and therefore an empty payload.
+// ParseIPv6 parses a header and returns the payload without link-layer padding. It checks the version and the length.
+// For a jumbogram, whose length field is 0, the payload is empty.
 func ParseIPv6(b []byte) (h IPv6, payload []byte, err error) {
 	if len(b) < IPv6Len {
 		return h, nil, ErrShort

@@ -2,9 +2,9 @@ package wire
 
 import "encoding/binary"
 
-// IPv6 extension headers (RFC 8200 section 4). Hop-by-hop options, routing and destination options have a
-// common format, which ParseIPv6Ext parses. The fragment header has its own format. The receiver decides how
-// to act on a header.
+// IPv6 extension headers (RFC 8200 section 4). The headers for hop-by-hop options, routing and destination options have
+// a common format, which ParseIPv6Ext parses. The fragment header has a format of its own. This package only parses the
+// headers; the receiver interprets them.
 
 // Protocol numbers of the extension headers.
 const (
@@ -15,7 +15,8 @@ const (
 	ProtoDestOptions  Protocol = 60
 )
 
-// IPv6ExtMinLen is the size of the shortest extension header in bytes, and the unit of header lengths.
+// IPv6ExtMinLen is the size of the shortest extension header in bytes. The length of an extension header is a multiple
+// of it.
 const IPv6ExtMinLen = 8
 
 // IPv6FragmentLen is the size of a fragment header in bytes.
@@ -24,10 +25,10 @@ const IPv6FragmentLen = 8
 // IPv6Ext is an extension header in the common format.
 type IPv6Ext struct {
 	Next Protocol // type of the next header
-	Data []byte   // behind the first two octets: options, or a routing type and its data
+	Data []byte   // content after the first two octets: options, or a routing type and its data
 }
 
-// ParseIPv6Ext parses the header at the front of b. rest is the data behind it.
+// ParseIPv6Ext parses the header at the front of b. rest is the data after the header.
 func ParseIPv6Ext(b []byte) (h IPv6Ext, rest []byte, err error) {
 	if len(b) < IPv6ExtMinLen {
 		return h, nil, ErrShort
@@ -48,8 +49,8 @@ func (h *IPv6Ext) Put(b []byte) {
 	copy(b[2:], h.Data)
 }
 
-// IPv6OptRouterAlert is the option that makes routers examine packets not addressed to them (RFC 2711). Any
-// host may skip it. Its value is a two-byte number, 0 for MLD.
+// IPv6OptRouterAlert is the option that makes routers examine packets that are not addressed to them (RFC 2711). A host
+// may ignore it. Its value is a two-byte number; MLD uses 0.
 const IPv6OptRouterAlert = 5
 
 // IPv6Option is an option of a hop-by-hop or destination options header.
@@ -59,8 +60,8 @@ type IPv6Option struct {
 	Data []byte
 }
 
-// NextIPv6Option returns the first option at or behind offset at in a header's Data, skipping padding, and
-// the offset of the next option. ok is false at the end. The error for a malformed option is ErrOption.
+// NextIPv6Option returns the first option at or after offset at in a header's Data, and the offset of the next option.
+// It skips padding. ok is false at the end. It returns ErrOption for a malformed option.
 func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err error) {
 	const pad1, padN = 0, 1
 	for at < len(data) {
@@ -82,7 +83,7 @@ func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err e
 
 // IPv6Fragment is a fragment header (RFC 8200 section 4.5).
 type IPv6Fragment struct {
-	Next   Protocol // first header behind this one, in the first fragment
+	Next   Protocol // in the first fragment: type of the header after the fragment header
 	Offset int      // in bytes, a multiple of 8, at most 65528
 	More   bool
 	ID     uint32
@@ -109,9 +110,9 @@ func (h *IPv6Fragment) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], h.ID)
 }
 
-// SkipIPv6Ext returns the protocol behind the extension headers at the front of b. next is the type of the
-// first one. It is for callers that only classify a packet and need not obey the headers. later reports that
-// the packet is a fragment other than the first, so its protocol is unknown. ok is false if b ends too early.
+// SkipIPv6Ext returns the protocol after the extension headers at the front of b. next is the type of the first header.
+// The function is for callers that only classify a packet and need not act on the headers. later reports that the
+// packet is a fragment other than the first, so that its protocol is unknown. ok is false if b ends too early.
 func SkipIPv6Ext(next Protocol, b []byte) (proto Protocol, rest []byte, later, ok bool) {
 	for {
 		switch next {

@@ -2,14 +2,14 @@ package wire
 
 import "encoding/binary"
 
-// MPLS label stacks (RFC 3032, the traffic class by RFC 5462). One entry is parsed at a time; BottomOfStack
-// is clear if another follows. The packet does not identify the payload behind the last entry: a receiver
-// knows its type from the label, and a tool guesses it from the first four bits.
+// MPLS label stacks (RFC 3032, the traffic class by RFC 5462). ParseMPLS parses one entry of a stack. If BottomOfStack
+// is false, another entry follows. The packet does not contain the type of the payload after the last entry. A receiver
+// derives it from the label; a tool can only guess it from the first four bits of the payload.
 
-// MPLSLen is the size of one entry in bytes.
+// MPLSLen is the size of one entry of a label stack in bytes.
 const MPLSLen = 4
 
-// MaxLabel is the largest label, of 20 bits. Labels 0 to 15 are reserved (RFC 3032 section 2.1, IANA
+// MaxLabel is the largest label, which has 20 bits. Labels 0 to 15 are reserved (RFC 3032 section 2.1, IANA
 // mpls-label-values).
 const MaxLabel = 1<<20 - 1
 
@@ -21,7 +21,7 @@ type MPLS struct {
 	TTL           uint8
 }
 
-// ParseMPLS parses the first entry of b. rest is the data behind it.
+// ParseMPLS parses the label stack entry at the front of b. rest is the data after the entry.
 func ParseMPLS(b []byte) (h MPLS, rest []byte, err error) {
 	if len(b) < MPLSLen {
 		return h, nil, ErrShort

@@ -11,8 +11,8 @@ import (
 // NeighborLen is the size of a message without an option in bytes.
 const NeighborLen = 24
 
-// NDHopLimit is the hop limit of every Neighbour Discovery message. It proves that the message has not passed
-// a router (RFC 4861 section 11.2).
+// NDHopLimit is the hop limit with which every Neighbour Discovery message is sent. A received message with this hop
+// limit has not passed a router (RFC 4861 section 11.2).
 const NDHopLimit = 255
 
 const (
@@ -30,17 +30,17 @@ const (
 
 // Neighbor is a neighbour solicitation or advertisement.
 type Neighbor struct {
-	Advertisement bool       // otherwise it is a solicitation
-	Target        netip.Addr // address that the message is about
+	Advertisement bool       // true for an advertisement, false for a solicitation
+	Target        netip.Addr // the address that is resolved or advertised
 	LinkAddr      MAC        // of the source in a solicitation, of the target in an advertisement; zero: not given
 	Router        bool       // advertisement: the target is a router
-	Solicited     bool       // advertisement: answers a solicitation
+	Solicited     bool       // advertisement: it is the answer to a solicitation
 	Override      bool       // advertisement: replaces a known link-layer address
 }
 
-// ParseNeighbor parses a whole ICMPv6 message of either type. It performs the checks of sections 7.1.1 and
-// 7.1.2 that concern the message itself: code, length, target and the structure of the options. It does not
-// verify the checksum.
+// ParseNeighbor parses a whole ICMPv6 message, a solicitation or an advertisement. Of the checks in sections 7.1.1 and
+// 7.1.2, it performs those that need only the message: code, length, target and the structure of the options. It does
+// not verify the checksum.
 func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	if len(b) < NeighborLen {
 		return n, ErrShort
@@ -63,8 +63,8 @@ func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	return n, err
 }
 
-// linkAddrOf returns the address in the last well-formed option of the wanted kind, or zero. It returns
-// ErrOption for a malformed option list, and ErrField for a multicast address.
+// linkAddrOf returns the address in the last well-formed option of the kind wanted, or the zero MAC if there is none.
+// It returns ErrOption for a malformed option list, and ErrField for a multicast address.
 func linkAddrOf(options []byte, wanted uint8) (addr MAC, err error) {
 	for len(options) > 0 {
 		kind, data, rest, ok := nextNDOption(options)
@@ -86,8 +86,8 @@ func isStation(data []byte) bool {
 	return len(data) == linkAddrOptionLen-2 && !MAC(data).IsMulticast()
 }
 
-// nextNDOption splits the first option off b. The length field counts units of eight bytes and must not be
-// zero (section 4.6).
+// nextNDOption returns the first option of b, and the rest of b after it. The length field of an option counts units of
+// eight bytes and must not be zero (section 4.6).
 func nextNDOption(b []byte) (kind uint8, data, rest []byte, ok bool) {
 	if len(b) < 8 || b[1] == 0 || int(b[1])*8 > len(b) {
 		return 0, nil, nil, false
@@ -127,8 +127,8 @@ func flag(on bool, bit uint32) uint32 {
 	return 0
 }
 
-// IsHost6 reports whether a can be the address of another single host, for example an assigned address or the
-// address of a server.
+// IsHost6 reports whether a can be the address of a single other host. It is used to check addresses that a message
+// assigns, and addresses of servers.
 func IsHost6(a netip.Addr) bool {
 	return a.Is6() && !a.IsMulticast() && !a.IsUnspecified() && !a.IsLoopback() && !a.Is4In6()
 }
@@ -146,8 +146,8 @@ func MulticastMAC6(group netip.Addr) MAC {
 	return MAC{0x33, 0x33, b[12], b[13], b[14], b[15]}
 }
 
-// LinkLocal6 returns the link-local address of a station: fe80::/64 with the modified EUI-64 (RFC 4291
-// appendix A, RFC 2464 section 5).
+// LinkLocal6 returns the link-local address that a station derives from its MAC address: fe80::/64 with the modified
+// EUI-64 (RFC 4291 appendix A, RFC 2464 section 5).
 func LinkLocal6(m MAC) netip.Addr {
 	return netip.AddrFrom16([16]byte{
 		0xfe, 0x80, 8: m[0] ^ 2, 9: m[1], 10: m[2], 11: 0xff, 12: 0xfe, 13: m[3], 14: m[4], 15: m[5],

@@ -4,8 +4,9 @@ package wire
 // a length octet, which counts both octets and the data. Kinds 0 (end of the list) and 1 (no operation, for
 // alignment) have no length octet.
 
-// nextOption splits the first option off opts and skips no-operation options. ok is false at the end of the
-// list, where only padding follows, and for a malformed option. bad is true only for the latter.
+// nextOption returns the first option of opts, and the rest of opts after it. It skips no-operation options. ok is
+// false at the end of the list, after which only padding follows, and for a malformed option. bad is true only for a
+// malformed option.
 func nextOption(opts []byte) (kind uint8, data, rest []byte, ok, bad bool) {
 	const end, nop = 0, 1
 	for len(opts) > 0 {

@@ -2,21 +2,21 @@ package wire
 
 import "net/netip"
 
-// IPv6 redirects (RFC 4861 section 4.5): a router names a better first hop for a destination.
+// IPv6 redirects (RFC 4861 section 4.5): a router sends a host the address of a better first hop for a destination.
 
 // RedirectLen is the size of the message without options in bytes.
 const RedirectLen = 40
 
-// Redirect is a redirect message. The quoted packet is skipped, because the hop limit already shows that a
-// neighbour has sent the message.
+// Redirect is a redirect message. The packet that it quotes is skipped: it is not needed as evidence, because the hop
+// limit already proves that a neighbour has sent the message.
 type Redirect struct {
 	Target   netip.Addr // the better first hop: a router's link-local address, or the destination itself
 	Dst      netip.Addr // destination of the redirected packets
 	LinkAddr MAC        // link-layer address of the target; zero: not given
 }
 
-// ParseRedirect parses a whole ICMPv6 message. It performs the checks of section 8.1 that concern the message
-// itself: code, length, both addresses and the structure of the options. It does not verify the checksum.
+// ParseRedirect parses a whole ICMPv6 message. Of the checks in section 8.1, it performs those that need only the
+// message: code, length, both addresses and the structure of the options. It does not verify the checksum.
 func ParseRedirect(b []byte) (r Redirect, err error) {
 	if err := checkRouterMessage(b, ICMPv6Redirect, RedirectLen); err != nil {
 		return r, err

@@ -29,7 +29,7 @@ const (
 // LifetimeForever is an unlimited lifetime in the 32-bit fields that count seconds.
 const LifetimeForever uint32 = 1<<32 - 1
 
-// Preference is the preference of a router among several (RFC 4191 section 2.1).
+// Preference is the preference of a router or route compared with others (RFC 4191 section 2.1).
 type Preference int8
 
 // Preferences. The zero value applies to routers that do not send a preference.
@@ -46,17 +46,18 @@ type RouterSolicitation struct {
 	LinkAddr MAC // link-layer address of the source; zero: not given
 }
 
-// RouterAdvertisement is the message of a router. Lifetimes are in seconds.
+// RouterAdvertisement is the message by which a router announces itself and the parameters of its link. Lifetimes are
+// in seconds.
 type RouterAdvertisement struct {
-	HopLimit      uint8      // for packets of hosts; 0: not given
+	HopLimit      uint8      // hop limit that hosts should use for their packets; 0: not given
 	Managed       bool       // addresses are available by DHCPv6
 	Other         bool       // other configuration is available by DHCPv6
-	Preference    Preference // as a default router
-	Lifetime      uint16     // as a default router; 0: not a default router
-	ReachableTime uint32     // milliseconds; 0: not given
-	RetransTimer  uint32     // milliseconds; 0: not given
+	Preference    Preference // preference of the sender as a default router
+	Lifetime      uint16     // time for which the sender is a default router; 0: it is not a default router
+	ReachableTime uint32     // milliseconds for which a neighbour counts as reachable; 0: not given
+	RetransTimer  uint32     // milliseconds between retransmitted neighbour solicitations; 0: not given
 	LinkAddr      MAC        // link-layer address of the router; zero: not given
-	MTU           uint32     // of the link; 0: not given
+	MTU           uint32     // MTU of the link in bytes; 0: not given
 	Prefixes      []PrefixInfo
 	Routes        []RouteInfo
 	DNS           []DNSServers
@@ -64,28 +65,28 @@ type RouterAdvertisement struct {
 
 // PrefixInfo describes a prefix of the link.
 type PrefixInfo struct {
-	Prefix     netip.Prefix // masked
+	Prefix     netip.Prefix // masked: bits after the prefix length are zero
 	OnLink     bool         // addresses in it are reachable without a router
 	Autonomous bool         // hosts may form addresses from it
 	Valid      uint32       // lifetime of the prefix, in seconds from now
-	Preferred  uint32       // lifetime of addresses as preferred ones, in seconds from now
+	Preferred  uint32       // time for which addresses with the prefix are preferred, in seconds from now
 }
 
-// RouteInfo describes a network that is reachable through the router.
+// RouteInfo describes a network that is reachable through the sender of the advertisement.
 type RouteInfo struct {
-	Prefix     netip.Prefix // masked
+	Prefix     netip.Prefix // masked: bits after the prefix length are zero
 	Preference Preference
 	Lifetime   uint32
 }
 
-// DNSServers is a list of name servers.
+// DNSServers is a list of name servers. Lifetime is in seconds.
 type DNSServers struct {
 	Servers  []netip.Addr
 	Lifetime uint32
 }
 
-// ParseRouterSolicitation parses a whole ICMPv6 message. It performs the checks of section 6.1.1 that concern
-// the message itself. It does not verify the checksum.
+// ParseRouterSolicitation parses a whole ICMPv6 message. Of the checks in section 6.1.1, it performs those that need
+// only the message. It does not verify the checksum.
 func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterSolicitation, RouterSolicitationLen); err != nil {
 		return s, err
@@ -109,9 +110,8 @@ func (s *RouterSolicitation) Put(b []byte) {
 	s.LinkAddr.putOption(b[RouterSolicitationLen:])
 }
 
-// ParseRouterAdvertisement parses a whole ICMPv6 message. It performs the checks of section 6.1.2 that
-// concern the message itself, and does not verify the checksum. Invalid options are skipped. The result does
-// not alias b.
+// ParseRouterAdvertisement parses a whole ICMPv6 message. Of the checks in section 6.1.2, it performs those that need
+// only the message. It does not verify the checksum. Invalid options are skipped. The result does not alias b.
 func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterAdvertisement, RouterAdvertisementLen); err != nil {
 		return a, err
@@ -122,14 +122,14 @@ func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 		Lifetime:      binary.BigEndian.Uint16(b[6:]),
 		ReachableTime: binary.BigEndian.Uint32(b[8:]), RetransTimer: binary.BigEndian.Uint32(b[12:]),
 	}
-	if a.Preference == preferReserved { // RFC 4191 section 2.2
+	if a.Preference == preferReserved { // the reserved value counts as PreferMedium (RFC 4191 section 2.2)
 		a.Preference = PreferMedium
 	}
 	err = eachNDOption(b[RouterAdvertisementLen:], a.setOption)
 	return a, err
 }
 
-// checkRouterMessage checks the length, type and code of a message.
+// checkRouterMessage checks the length, type and code of a message. least is the minimum length in bytes.
 func checkRouterMessage(b []byte, kind ICMPv6Type, least int) error {
 	switch {
 	case len(b) < least:
@@ -140,7 +140,7 @@ func checkRouterMessage(b []byte, kind ICMPv6Type, least int) error {
 	return nil
 }
 
-// eachNDOption calls f with the kind and data of each option, without its first two bytes.
+// eachNDOption calls f with the kind and data of each option. data does not include the two octets for kind and length.
 func eachNDOption(b []byte, f func(kind uint8, data []byte)) error {
 	for len(b) > 0 {
 		kind, data, rest, ok := nextNDOption(b)
@@ -158,7 +158,7 @@ func preferenceOf(flags uint8) Preference {
 	return Preference(int8(flags<<3) >> 6)
 }
 
-// flags is the inverse of preferenceOf.
+// flags returns the bits of the preference in an octet of flags. It is the inverse of preferenceOf.
 func (p Preference) flags() uint8 { return uint8(p) & 3 << 3 }
 
 // setOption stores the value of an option if it is valid.
@@ -208,7 +208,7 @@ func (a *RouterAdvertisement) Len() int {
 	return n
 }
 
-// optionLen returns the smallest size in bytes that holds the prefix (RFC 4191 section 2.3).
+// optionLen returns the size in bytes of the shortest option that can hold the prefix (RFC 4191 section 2.3).
 func (r *RouteInfo) optionLen() int { return 8 + (r.Prefix.Bits()+63)/64*8 }
 
 // Put writes the message with a zero checksum into the first Len bytes of b. See PutICMPv6Checksum.
@@ -276,7 +276,7 @@ func (m MAC) optionLen() int {
 	return linkAddrOptionLen
 }
 
-// putOption writes that option and returns its size.
+// putOption writes the source link-layer address option and returns its size; it writes nothing for the zero MAC.
 func (m MAC) putOption(b []byte) int {
 	if m.IsZero() {
 		return 0

@@ -13,7 +13,7 @@ const (
 	TCPMaxLen = 60
 )
 
-// TCPFlags are the control bits, AE (RFC 9768) in bit 8.
+// TCPFlags are the control bits of a segment. AE (RFC 9768) is bit 8.
 type TCPFlags uint16
 
 // Control bits.
@@ -33,8 +33,8 @@ const flagLetters = "FSRPAUECN"
 
 const allFlags = AE<<1 - 1
 
-// String returns the first letter of each flag that is set: "SA" is SYN and ACK. AE is shown as N, after the
-// nonce sum that used the same bit earlier.
+// String returns the first letter of each flag that is set: "SA" means SYN and ACK. AE is shown as N, because its bit
+// was earlier used for the nonce sum (NS).
 func (f TCPFlags) String() string {
 	var b [len(flagLetters)]byte
 	n := 0
@@ -55,13 +55,13 @@ type TCP struct {
 	SrcPort, DstPort uint16
 	Seq, Ack         uint32
 	Flags            TCPFlags
-	Window           uint16 // as sent, not scaled
+	Window           uint16 // value of the window field, without window scaling
 	Urgent           uint16
 	TCPOptions
 }
 
-// ParseTCP parses a header and returns the payload. It checks the data offset and the structure of the
-// options. The three reserved bits are ignored; Put sends them as zero (RFC 9293 section 3.1).
+// ParseTCP parses a header and returns the payload. It checks the data offset and the structure of the options. It
+// ignores the three reserved bits; Put sets them to zero (RFC 9293 section 3.1).
 func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	if len(b) < TCPMinLen {
 		return h, nil, ErrShort
@@ -85,7 +85,7 @@ func ParseTCP(b []byte) (h TCP, payload []byte, err error) {
 	return h, b[hlen:], nil
 }
 
-// RawTCPOptions returns the options of a segment that ParseTCP has accepted, as received, for use with
+// RawTCPOptions returns the option bytes of a segment that ParseTCP has accepted. They are the argument of
 // EachTCPOption.
 func RawTCPOptions(b []byte) []byte { return b[TCPMinLen : int(b[12]>>4)*4] }
 
@@ -112,7 +112,7 @@ func (h *TCP) Put(b []byte) {
 	h.TCPOptions.put(b[TCPMinLen:hlen])
 }
 
-// PutTCPChecksum fills in the checksum of the whole segment b, whose checksum field must be zero.
+// PutTCPChecksum sets the checksum of the whole segment b, whose checksum field must be zero.
 func PutTCPChecksum(b []byte, src, dst netip.Addr) {
 	binary.BigEndian.PutUint16(b[16:], ^Sum(b, PseudoSum(ProtoTCP, src, dst, len(b))))
 }

@@ -2,8 +2,8 @@ package wire
 
 import "encoding/binary"
 
-// TCP options (RFC 9293 section 3.2, IANA tcp-parameters). Options that Loam uses are parsed into fields.
-// Others are skipped, as section 3.1 requires; EachTCPOption returns them.
+// TCP options (RFC 9293 section 3.2, IANA tcp-parameters). The options that Loam uses are parsed into fields of
+// TCPOptions. Other options are skipped, as section 3.1 requires; EachTCPOption visits them, too.
 
 // TCPOption is the kind octet of a TCP option.
 type TCPOption uint8
@@ -26,10 +26,10 @@ const (
 	TCPOptAccECN1       TCPOption = 174 // RFC 9768
 )
 
-// MaxSACKBlocks is the number of SACK blocks that fit into a header without timestamps.
+// MaxSACKBlocks is the number of SACK blocks that fit into a header without the timestamps option.
 const MaxSACKBlocks = 4
 
-// MaxWindowScale is the largest shift (RFC 7323 section 2.3). A larger received shift is read as this.
+// MaxWindowScale is the largest shift (RFC 7323 section 2.3). A larger received shift is replaced by this value.
 const MaxWindowScale = 14
 
 // SACKBlock is a range of sequence numbers [Left, Right).
@@ -37,20 +37,20 @@ type SACKBlock struct{ Left, Right uint32 }
 
 // TCPOptions holds the options that Loam uses. The zero value has none.
 type TCPOptions struct {
-	MSS            uint16 // 0: absent or invalid, then the default of RFC 9293 section 3.7.1 applies
+	MSS            uint16 // bytes; 0: absent or invalid, so the default of RFC 9293 section 3.7.1 applies
 	HasWindowScale bool
 	WindowScale    uint8 // 0 to MaxWindowScale
 	SACKPermitted  bool
 	HasTimestamps  bool
-	NumSACK        uint8 // number of blocks in SACK
+	NumSACK        uint8 // number of valid elements of SACK
 	HasUserTimeout bool
-	UserTimeout    uint16 // granularity bit (minutes) and 15 bits of time
+	UserTimeout    uint16 // granularity bit (set: minutes, clear: seconds) and 15 bits of time, as in RFC 5482
 	TSVal, TSEcr   uint32
 	SACK           [MaxSACKBlocks]SACKBlock
 }
 
-// EachTCPOption calls yield with each option in opts and its data, until yield returns false. opts comes from
-// RawTCPOptions. EachTCPOption reports whether the options it visited were well-formed.
+// EachTCPOption calls yield with each option in opts and its data, until yield returns false. opts is a result of
+// RawTCPOptions. EachTCPOption reports whether the options that it visited were well-formed.
 func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 	for {
 		kind, data, rest, ok, bad := nextOption(opts)
@@ -64,8 +64,8 @@ func EachTCPOption(opts []byte, yield func(TCPOption, []byte) bool) bool {
 	}
 }
 
-// parse fills o. It returns false if an option of a known kind has a wrong length. A misplaced option (MSS
-// without SYN) is ignored. If an option is repeated, the last one counts.
+// parse stores the options in o. It returns false if an option of a known kind has a wrong length. An option in the
+// wrong segment, such as MSS without SYN, is ignored. If an option is repeated, the last one is used.
 func (o *TCPOptions) parse(opts []byte, syn bool) bool {
 	// Fast path: the layout of nearly every segment of an established connection.
 	if len(opts) == 12 && binary.BigEndian.Uint32(opts) == 0x0101080a {
@@ -137,8 +137,8 @@ func (o *TCPOptions) setSACK(data []byte) bool {
 	return true
 }
 
-// Len returns the size of the options with padding, a multiple of four and at most 40. SACK blocks that do
-// not fit behind the other options are omitted, the last ones first. With timestamps, three fit.
+// Len returns the size of the options with padding in bytes: a multiple of four, at most 40. SACK blocks that do not
+// fit after the other options are omitted, the last ones first. With timestamps, three blocks fit.
 func (o *TCPOptions) Len() int {
 	n := 0
 	if o.MSS != 0 {
@@ -161,13 +161,13 @@ func (o *TCPOptions) Len() int {
 	return n
 }
 
-// sackRoom returns the number of blocks that fit behind n bytes of other options.
+// sackRoom returns the number of SACK blocks that fit after n bytes of other options.
 func (o *TCPOptions) sackRoom(n int) int {
 	return max(0, min(int(o.NumSACK), (40-n-4)/8))
 }
 
-// put writes the options. Each is padded in front to a multiple of four, so that timestamps are where the
-// fast path of parse expects them. SACK-permitted takes the place of the padding of the timestamps.
+// put writes the options. It puts padding before each option to make its size a multiple of four, so that timestamps
+// are at the offset that the fast path of parse expects. SACK-permitted replaces the padding of the timestamps.
 func (o *TCPOptions) put(b []byte) {
 	n := 0
 	if o.MSS != 0 {

@@ -17,7 +17,7 @@ type UDP struct {
 	NoChecksum       bool // the sender computed no checksum (IPv4 only)
 }
 
-// ParseUDP parses a header. It checks the length field and cuts off bytes behind the datagram.
+// ParseUDP parses a header. It checks the length field, and removes bytes after the datagram from the payload.
 func ParseUDP(b []byte) (h UDP, payload []byte, err error) {
 	if len(b) < UDPLen {
 		return h, nil, ErrShort
@@ -35,8 +35,9 @@ func ParseUDP(b []byte) (h UDP, payload []byte, err error) {
 	return h, b[UDPLen:n], nil
 }
 
-// UDPChecksumOK verifies the datagram at the front of b, sent from src to dst, which ParseUDP has accepted. A
-// datagram without a checksum is accepted over IPv4 and rejected over IPv6 (RFC 8200 section 8.1).
+// UDPChecksumOK verifies the checksum of the datagram at the front of b, which was sent from src to dst and which
+// ParseUDP has accepted. A datagram without a checksum is accepted over IPv4 and rejected over IPv6 (RFC 8200 section
+// 8.1).
 func UDPChecksumOK(b []byte, src, dst netip.Addr) bool {
 	n := int(binary.BigEndian.Uint16(b[4:]))
 	if b[6] == 0 && b[7] == 0 {
@@ -58,8 +59,8 @@ func (h *UDP) Put(b []byte) {
 	b[6], b[7] = 0, 0
 }
 
-// PutUDPChecksum fills in the checksum of the whole datagram b, header and payload. The checksum field must
-// be zero. A computed checksum of zero is sent as 0xffff, since zero means no checksum.
+// PutUDPChecksum sets the checksum of the whole datagram b, header and payload. The checksum field must be zero. A
+// computed checksum of zero is written as 0xffff, since zero means no checksum.
 func PutUDPChecksum(b []byte, src, dst netip.Addr) {
 	sum := ^Sum(b, PseudoSum(ProtoUDP, src, dst, len(b)))
 	if sum == 0 {

@@ -5,17 +5,17 @@ import (
 	"net/netip"
 )
 
-// UDP-Lite (RFC 3828): UDP with a checksum that covers only the front of a datagram. The header has the size of UDP's,
-// and a checksum coverage in place of the length, which follows from the IP header.
+// UDP-Lite (RFC 3828): UDP with a checksum that may cover only the front of a datagram. The header has the size of a
+// UDP header. In place of the length, which follows from the IP header, it has the checksum coverage.
 
 // UDPLite is a UDP-Lite header.
 type UDPLite struct {
 	SrcPort, DstPort uint16
-	Coverage         uint16 // bytes that the checksum covers, counted from the start of the header; 0: all
+	Coverage         uint16 // bytes that the checksum covers, from the start of the header; 0: the whole datagram
 }
 
-// ParseUDPLite parses the header of the datagram b. It rejects a coverage that ends inside the header or behind the
-// datagram (section 3.1).
+// ParseUDPLite parses the header of the datagram b. It rejects a coverage that is shorter than the header or longer
+// than the datagram (section 3.1).
 func ParseUDPLite(b []byte) (h UDPLite, payload []byte, err error) {
 	if len(b) < UDPLen {
 		return h, nil, ErrShort
@@ -52,19 +52,20 @@ func (h *UDPLite) Put(b []byte) {
 	b[6], b[7] = 0, 0
 }
 
-// udpLiteSum returns the sum of the covered part of the datagram b and of its pseudo header, which has the length of
-// the whole datagram.
+// udpLiteSum returns the partial sum of the covered part of the datagram b and of its pseudo header. The length in the
+// pseudo header is the length of the whole datagram.
 func udpLiteSum(b []byte, src, dst netip.Addr) uint16 {
 	h := UDPLite{Coverage: binary.BigEndian.Uint16(b[4:])}
 	return Sum(b[:h.Covered(len(b))], PseudoSum(ProtoUDPLite, src, dst, len(b)))
 }
 
-// UDPLiteChecksumOK verifies the datagram b, sent from src to dst, which ParseUDPLite has accepted.
+// UDPLiteChecksumOK verifies the checksum of the datagram b, which was sent from src to dst and which ParseUDPLite has
+// accepted.
 func UDPLiteChecksumOK(b []byte, src, dst netip.Addr) bool {
 	return (b[6] != 0 || b[7] != 0) && udpLiteSum(b, src, dst) == 0xffff
 }
 
-// PutUDPLiteChecksum fills in the checksum of the whole datagram b, whose checksum field must be zero.
+// PutUDPLiteChecksum sets the checksum of the whole datagram b, whose checksum field must be zero.
 func PutUDPLiteChecksum(b []byte, src, dst netip.Addr) {
 	sum := ^udpLiteSum(b, src, dst)
 	if sum == 0 {

@@ -10,5 +10,5 @@ const (
 	BLKGETSIZE64 = 0x80081272
 )
 
-// EXT4_IOC_RESIZE_FS makes a file system of ext4 larger (linux/ext4.h).
+// EXT4_IOC_RESIZE_FS is the request of ioctl(2) that enlarges an ext4 file system (linux/ext4.h).
 const EXT4_IOC_RESIZE_FS = 0x40086610

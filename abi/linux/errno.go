@@ -2,8 +2,8 @@ package linux
 
 import "syscall"
 
-// Errno is an error number; 0 is success. It is package syscall's type, so that a program
-// compares it with the errors of the standard library.
+// Errno is an error number; 0 is success. It is the type of package syscall, so that a program can compare it with
+// errors of the standard library.
 type Errno = syscall.Errno
 
 // Error numbers (errno(3)).

@@ -1,6 +1,6 @@
 package linux
 
-// Options of the protocols of the Internet.
+// Socket options of the Internet protocols.
 //
 // headers: netinet/in.h netinet/tcp.h linux/icmp.h linux/icmpv6.h netinet/udp.h
 const (

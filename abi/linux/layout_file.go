@@ -68,7 +68,7 @@ func (s *Statx) Put(b []byte) {
 	le.PutUint64(b[32:], s.Ino)
 	le.PutUint64(b[40:], s.Size)
 	le.PutUint64(b[48:], s.Blocks)
-	s.Atime.Put(b[64:]) // the upper half of its nanoseconds is padding in a struct statx_timestamp
+	s.Atime.Put(b[64:]) // struct statx_timestamp has 32-bit nanoseconds; Put writes zeros to the padding after them
 	s.Ctime.Put(b[96:])
 	s.Mtime.Put(b[112:])
 	for i, v := range [...]uint32{s.RdevMajor, s.RdevMinor, s.DevMajor, s.DevMinor} {
@@ -76,7 +76,7 @@ func (s *Statx) Put(b []byte) {
 	}
 }
 
-// Statfs is struct statfs (statfs(2)).
+// Statfs is struct statfs (statfs(2)): the size and the free space of a file system.
 type Statfs struct {
 	Type, Bsize     int64
 	Blocks, Bfree   uint64
@@ -180,8 +180,8 @@ func (e EpollEvent) Put(b []byte) {
 	le.PutUint64(b[4:], e.Data)
 }
 
-// Sizes of what requests of a terminal are about, in bytes (ioctl_tty(2)). Termios is the
-// kernel's, which is shorter than the C library's.
+// Sizes in bytes of the structures that requests of a terminal use (ioctl_tty(2)). Termios is the kernel's structure,
+// which is shorter than the C library's.
 const (
 	SizeofTermios  = 36
 	SizeofTermios2 = 44

@@ -1,6 +1,6 @@
 package linux
 
-// Layouts of what calls about processes and the machine read and write.
+// Memory layouts of the structures that calls on processes, signals and system information use.
 
 // Rlimit is struct rlimit64 (prlimit(2)).
 type Rlimit struct{ Cur, Max uint64 }

@@ -22,13 +22,14 @@ type Msghdr struct {
 	Flags      int32
 }
 
-// Sizes of struct msghdr and of struct mmsghdr, which is one with the number of bytes behind.
+// Sizes of struct msghdr and struct mmsghdr in bytes. struct mmsghdr is a struct msghdr followed by the number of
+// bytes.
 const (
 	SizeofMsghdr  = 56
 	SizeofMmsghdr = 64
 )
 
-// Offsets of fields that hold addresses in a struct msghdr, and of what a call returns there.
+// Offsets in struct msghdr, in bytes, of the fields with addresses, and of the fields that a call sets.
 const (
 	MsghdrName       = 0
 	MsghdrNamelen    = 8
@@ -61,14 +62,14 @@ func ParseCmsghdr(b []byte) Cmsghdr {
 	return Cmsghdr{Len: le.Uint64(b), Level: int32(le.Uint32(b[8:])), Type: int32(le.Uint32(b[12:]))}
 }
 
-// Append encodes h behind b.
+// Append appends the encoding of h to b.
 func (h Cmsghdr) Append(b []byte) []byte {
 	b = le.AppendUint64(b, h.Len)
 	b = le.AppendUint32(b, uint32(h.Level))
 	return le.AppendUint32(b, uint32(h.Type))
 }
 
-// AlignCmsg rounds the length of a control message up to where the next one begins.
+// AlignCmsg rounds the length of a control message up to a multiple of 8, the offset at which the next message begins.
 func AlignCmsg(n int) int { return (n + 7) &^ 7 }
 
 // SockFprog is struct sock_fprog: a socket filter. Filter is an address.
@@ -77,8 +78,8 @@ type SockFprog struct {
 	Filter uint64
 }
 
-// Sizes of a struct sock_fprog and of an instruction, struct sock_filter, in bytes; and the
-// offset of the address.
+// Sizes in bytes of struct sock_fprog and of struct sock_filter, one instruction; and the offset of the filter's
+// address in struct sock_fprog.
 const (
 	SizeofSockFprog  = 16
 	SizeofSockFilter = 8
@@ -90,7 +91,7 @@ func ParseSockFprog(b []byte) SockFprog {
 	return SockFprog{Len: le.Uint16(b), Filter: le.Uint64(b[8:])}
 }
 
-// Sizes of socket addresses and of what options are about, in bytes.
+// Sizes in bytes of socket addresses and of the structures that socket options use.
 const (
 	SizeofSockaddrIn      = 16
 	SizeofSockaddrIn6     = 28
@@ -115,5 +116,5 @@ const (
 	SizeofNlMsgerr        = 20
 )
 
-// NLMSG_HDRLEN is the length of the head of a netlink message, in bytes.
+// NLMSG_HDRLEN is the length of the header of a netlink message, in bytes.
 const NLMSG_HDRLEN = SizeofNlMsghdr

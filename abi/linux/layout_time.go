@@ -2,7 +2,7 @@ package linux
 
 import "encoding/binary"
 
-// Layouts of times and of what timers are set to. le is the byte order of x86-64.
+// Layouts of times and of timer settings. le is the byte order of x86-64.
 
 var le = binary.LittleEndian
 
@@ -63,7 +63,8 @@ func ParseUtimbuf(b []byte) Utimbuf {
 	return Utimbuf{Actime: int64(le.Uint64(b)), Modtime: int64(le.Uint64(b[8:]))}
 }
 
-// Itimerspec is struct itimerspec: when a timer expires, and after what time again.
+// Itimerspec is struct itimerspec: Value is the time at which a timer first expires, Interval the time between later
+// expirations.
 type Itimerspec struct{ Interval, Value Timespec }
 
 // SizeofItimerspec is the size of a struct itimerspec in bytes.
@@ -96,7 +97,7 @@ type Timex struct {
 // SizeofTimex is the size of a struct timex in bytes.
 const SizeofTimex = 208
 
-// longs returns the fields that are a long, each with its offset in bytes.
+// longs returns the fields of the C type long, each with its offset in bytes.
 func (t *Timex) longs() [16]struct {
 	at    int
 	value *int64

@@ -81,7 +81,7 @@ const (
 	CAP_SYS_TTY_CONFIG   = 26
 )
 
-// Signals of users, of resource limits, and of timers of CPU time.
+// Signals for user programs (SIGUSR1, SIGUSR2), I/O, exceeded resource limits, and timers of CPU time.
 //
 // headers: signal.h
 const (
@@ -91,7 +91,7 @@ const (
 	SIGXFSZ = 25
 )
 
-// Requests about the signals of a file (ioctl(2)): whether it sends SIGIO, and the receiver.
+// Requests of ioctl(2) on the signals of a file: whether I/O sends SIGIO, and to which process.
 //
 // headers: sys/ioctl.h asm/sockios.h
 const (

@@ -68,7 +68,7 @@ const (
 	NT_X86_XSTATE = 0x202
 )
 
-// Flags of waiting for threads (wait4(2)).
+// Options of wait4(2) for threads.
 //
 // headers: linux/wait.h
 const (

@@ -1,7 +1,7 @@
 package linux
 
-// Requests of terminals, and the bits of their settings (ioctl_tty(2), termios(3)). package syscall has some of the
-// names only.
+// Requests of terminals, and the bits of their settings (ioctl_tty(2), termios(3)). They are here because package
+// syscall has only some of the names.
 //
 // headers: asm/termbits.h asm/ioctls.h
 const (
@@ -109,11 +109,12 @@ const (
 // NCCS is the number of special characters in the kernel's struct termios. The C library's has more.
 const NCCS = 19
 
-// Termios is the kernel's struct termios2: the settings of a terminal. struct termios lacks the speeds.
+// Termios is the kernel's struct termios2: the settings of a terminal. The older struct termios has the same fields
+// except the speeds.
 type Termios struct {
 	Input, Output, Control, Local uint32 // c_iflag to c_lflag
 	Discipline                    uint8
-	Chars                         [NCCS]uint8 // by VINTR and the like
+	Chars                         [NCCS]uint8 // special characters (c_cc), by index: VINTR and others
 	InSpeed, OutSpeed             uint32      // in bits per second
 }
 

@@ -8,13 +8,13 @@ import (
 // page has the same address on each CPU, and each CPU accesses its own APIC there. In x2APIC mode they are
 // model-specific registers (11.12), in the same order, and APIC IDs have 32 bits instead of 8.
 
-// APIC is the address at which the registers are mapped in xAPIC mode; 0 means x2APIC mode.
+// APIC is a local APIC: the virtual address of its registers in xAPIC mode, or 0 in x2APIC mode.
 type APIC uintptr
 
 // X2APIC is the APIC in x2APIC mode.
 const X2APIC APIC = 0
 
-// APICAddress is the default physical address of the registers. MSRAPICBase holds the actual one.
+// APICAddress is the default physical address of the registers. MSRAPICBase contains the current address.
 const APICAddress = 0xfee0_0000
 
 // Offsets of registers: SDM volume 3, table 11-1.
@@ -30,8 +30,8 @@ const (
 )
 
 const (
-	apicEnable     = 1 << 8  // in apicSpurious
-	apicDeadline   = 2 << 17 // in apicTimer: TSC-deadline mode; without it, one-shot
+	apicEnable     = 1 << 8  // bit of apicSpurious: the APIC is enabled
+	apicDeadline   = 2 << 17 // in apicTimer: TSC-deadline mode; otherwise, one-shot mode
 	apicDivideBy16 = 0b0011
 	apicPending    = 1 << 12 // in apicCommand: not delivered yet
 	apicAssert     = 1 << 14
@@ -40,7 +40,7 @@ const (
 )
 
 func (a APIC) register(offset uintptr) *uint32 {
-	// Safety: a is the page of the registers, offset one of the constants above.
+	// Safety: a is the address of the page of registers, offset one of the constants above.
 	addr := uintptr(a) + offset
 	return *(**uint32)(unsafe.Pointer(&addr))
 }
@@ -63,8 +63,8 @@ func (a APIC) write(offset uintptr, v uint32) {
 	store32(a.register(offset), v)
 }
 
-// Enable enables this CPU's APIC in mode a, with its timer stopped. deadline selects TSC-deadline mode for the
-// timer.
+// Enable enables this CPU's APIC in mode a, with its timer stopped. The timer is in TSC-deadline mode if deadline is
+// set, and otherwise in one-shot mode.
 func (a APIC) Enable(deadline bool) {
 	if a == X2APIC {
 		WriteMSR(MSRAPICBase, ReadMSR(MSRAPICBase)|APICBaseEnable|APICBaseX2)
@@ -103,8 +103,8 @@ func (a APIC) StartTimer(ticks uint32) { a.write(apicInitial, ticks) }
 // Timer returns the number of ticks left.
 func (a APIC) Timer() uint32 { return a.read(apicCurrent) }
 
-// send writes the command register and waits until the interrupt is delivered, which takes some cycles. It gives up
-// after a million polls.
+// send writes the command register and waits until the interrupt is delivered, which takes some cycles. It stops
+// waiting after a million polls.
 func (a APIC) send(id, command uint32) {
 	if a == X2APIC {
 		Fence() // the target must see all earlier writes: 11.12.3
@@ -124,7 +124,8 @@ func (a APIC) Kick(id uint32) { a.send(id, apicAssert|VectorKick) }
 // Reset sends INIT to another CPU, which then waits for Start: SDM volume 3, 9.4.4.
 func (a APIC) Reset(id uint32) { a.send(id, apicAssert|apicInit) }
 
-// Start makes a CPU that was reset start in real mode, at the first byte of a page below 1 MiB.
+// Start starts a CPU after Reset. The CPU begins in real mode at the first byte of page, the address of a page below 1
+// MiB.
 func (a APIC) Start(id uint32, page uint64) {
 	a.send(id, apicAssert|apicStartup|uint32(page>>pageShift))
 }

@@ -1,7 +1,7 @@
 package amd64
 
-// Segment selectors of ring 0. The code segment precedes the data segment because SYSCALL takes the stack segment
-// from the entry after the code segment (SDM volume 3, 5.8.8).
+// Segment selectors of ring 0. SYSCALL uses the descriptor after the code segment as the stack segment, so the data
+// segment follows the code segment (SDM volume 3, 5.8.8).
 const (
 	CodeSelector = 1 << 3
 	DataSelector = 2 << 3
@@ -42,12 +42,12 @@ func NewGDT(task uintptr) GDT {
 	}
 }
 
-// The task state segment: SDM volume 3, 8.7. Only its interrupt stack table is used, the stacks to which interrupts
-// switch.
+// The task state segment: SDM volume 3, 8.7. Only its interrupt stack table is used, which has the stacks for interrupt
+// handlers.
 const (
 	TaskSize      = 104
 	TaskStacks    = 0x24 // offset of the first of seven stack addresses of 8 bytes
-	TaskMapOffset = 0x66 // offset of 2 bytes: the offset of the I/O permission map; TaskSize means none
+	TaskMapOffset = 0x66 // offset of the 2-byte offset of the I/O permission map; TaskSize there means no map
 )
 
 // Gate is an entry of the interrupt descriptor table: SDM volume 3, 6.14.1.
@@ -64,7 +64,7 @@ func NewGate(handler uintptr, stack int) Gate {
 	}
 }
 
-// ForUser returns the gate with permission for INT instructions of ring 3. Without it such an instruction causes a
+// ForUser returns a copy of the gate that INT instructions in ring 3 may use. Without this right, an INT causes a
 // general-protection fault.
 func (g Gate) ForUser() Gate {
 	const level3 = 3 << 45

@@ -5,6 +5,6 @@
 // Programmer's Manual volume 2.
 //
 // The functions of instruction.go are written in assembly, which is assembled as part of package runtime
-// (unikernel/overlay/_vm/runtime): a folder that exists only in an overlay cannot contain assembly. So these
-// functions link in a guest only. On a host, only the rest of the package can be used and tested.
+// (unikernel/overlay/_vm/runtime). The reason is that a folder which exists only in an overlay cannot contain assembly.
+// So these functions are linked only into a guest. On a host, only the rest of the package can be used and tested.
 package amd64

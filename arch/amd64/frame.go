@@ -1,7 +1,8 @@
 package amd64
 
-// Frame is a trap frame: the registers of a thread that has entered the kernel by a trap or a call. The fields are
-// in the order in which the entry code pushes them. The x87 and vector registers are saved separately by XSAVE.
+// Frame is a trap frame: the registers of a thread that has entered the kernel by a trap or a call. The fields are in
+// memory order, which is the reverse of the order in which they are pushed. XSAVE saves the x87 and vector registers
+// separately.
 type Frame struct {
 	R15, R14, R13, R12, R11, R10, R9, R8 uint64
 	DI, SI, BP, BX, DX, CX, AX           uint64
@@ -16,8 +17,8 @@ type Frame struct {
 // FrameSize is the size of a Frame in bytes. It is a multiple of 16, the alignment that the processor uses.
 const FrameSize = 22 * 8
 
-// VectorCall marks the frame of a thread that has entered by a call. Its vector registers are not saved; on return
-// X15 is zero and the others are undefined.
+// VectorCall marks the frame of a thread of ring 0 that has called the kernel. Its vector registers are not saved. On
+// return X15 is zero, and the other vector registers are undefined.
 const VectorCall = 0x100
 
 // Vectors: SDM volume 3, table 6-1.
@@ -38,18 +39,18 @@ const (
 
 	VectorException = 32 // vectors below are exceptions
 
-	// VectorLegacy is the first vector of the two 8259s. All their interrupts are masked, so one that arrives is
-	// spurious.
+	// VectorLegacy is the first vector of the two 8259 interrupt controllers. All their interrupts are masked, so any
+	// interrupt with these vectors is spurious.
 	VectorLegacy = 32
 
 	// VectorDevice is the first of VectorDeviceCount vectors for devices.
 	VectorDevice      = 64
 	VectorDeviceCount = 48
 
-	// VectorTimer and VectorKick can interrupt the service of a device interrupt. Their priority, the upper four
-	// bits of the vector, is higher: SDM volume 3, 11.8.3.1.
+	// VectorTimer and VectorKick can interrupt a handler of a device interrupt: their priority, the upper four bits of
+	// the vector, is higher (SDM volume 3, 11.8.3.1).
 	VectorTimer = 112
-	VectorKick  = 113 // from another CPU: enter the kernel and look for work
+	VectorKick  = 113 // sent by another CPU: this CPU enters the kernel and looks for work
 
 	VectorSpurious = 127 // spurious interrupt of the local APIC; its low four bits must be set
 
@@ -68,9 +69,9 @@ const (
 // saved.
 const VectorSyscall = 0x102
 
-// CodeUser is the error code in the frame of an interrupt that arrived in ring 3. The entry code has returned the
-// thread to the end of the function that entered ring 3, so its vector registers are not saved. Interrupts in ring
-// 0 have code 0.
+// CodeUser is the error code in the frame of an interrupt that arrived in ring 3. The entry code has already moved the
+// thread to the end of the function that entered ring 3. So the thread's vector registers are not saved. An interrupt
+// in ring 0 has code 0.
 const CodeUser = 1
 
 // VectorSignal marks a frame that rt_sigreturn(2) has built from a signal frame. Its vector registers are saved.

@@ -14,7 +14,7 @@ const (
 	hpetCounter = 0x0f0
 )
 
-// HPETMostPeriod is the longest period that the specification allows, in femtoseconds; it corresponds to 10 MHz.
+// HPETMostPeriod is the longest period of a tick that the specification allows, in femtoseconds: 100 ns, or 10 MHz.
 const HPETMostPeriod = 0x05f5_e100
 
 func (h HPET) register(offset uintptr) *uint32 {

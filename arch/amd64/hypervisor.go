@@ -1,7 +1,7 @@
 package amd64
 
-// Information that hypervisors provide by CPUID: Linux, Documentation/virt/kvm/x86/cpuid.rst. VMware defined the
-// leaf of frequencies; other hypervisors have adopted it.
+// Information that hypervisors provide by CPUID: Linux, Documentation/virt/kvm/x86/cpuid.rst. The leaf with frequencies
+// was defined by VMware and adopted by other hypervisors.
 
 const (
 	hypervisorLeaf  = 0x4000_0000
@@ -9,8 +9,8 @@ const (
 	frequenciesLeaf = 0x4000_0010
 )
 
-// hypervisorMost returns the largest CPUID leaf of the hypervisor, or 0 without a hypervisor, and whether it is
-// KVM.
+// hypervisorMost returns the largest CPUID leaf that the hypervisor supports, or 0 without a hypervisor. kvm reports
+// whether the hypervisor is KVM.
 func hypervisorMost() (most uint32, kvm bool) {
 	const present = 1 << 31
 	if _, _, c, _ := CPUID(1, 0); c&present == 0 {
@@ -55,8 +55,8 @@ func CounterFrequency() uint64 {
 	return crystalFrequency(den, num, crystal)
 }
 
-// crystalFrequency returns the frequency of a counter that runs at num/den times the frequency of a crystal; 0 if
-// one of them is unknown.
+// crystalFrequency returns the frequency of a counter that runs at num/den times the frequency of a crystal, in Hz; 0
+// if one of the numbers is 0, which means unknown.
 func crystalFrequency(den, num, crystal uint32) uint64 {
 	if den == 0 {
 		return 0

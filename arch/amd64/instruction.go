@@ -2,8 +2,8 @@ package amd64
 
 import _ "unsafe" // for go:linkname
 
-// Each function executes one instruction. It is an ordinary call and costs a few nanoseconds. None accesses Go's
-// memory unless its comment says so. Privileged instructions cause a fault outside of ring 0.
+// Each function executes one instruction. It is called, not inlined, and costs a few nanoseconds. A function accesses
+// memory only if its comment says so. A privileged instruction outside ring 0 causes a fault.
 //
 // In8, In16 and In32 read an I/O port, and Out8, Out16 and Out32 write one; the number is the width in bits.
 // ReadMSR and WriteMSR access a model-specific register; the Read and Write functions of CR0, CR2, CR3, CR4 and
@@ -122,7 +122,7 @@ func Fence()
 //go:linkname Pause
 func Pause()
 
-// Doze enables interrupts, waits for one, and disables them again.
+// Doze enables interrupts, halts the CPU until an interrupt has been handled, and disables interrupts again.
 //
 //go:linkname Doze
 func Doze()

@@ -24,7 +24,7 @@ const (
 	IOAPICLevel  = 1 << 15 // the line is level-triggered
 	IOAPICMasked = 1 << 16
 
-	ioapicCPUShift = 24 // in the upper half
+	ioapicCPUShift = 24 // position of the destination APIC ID in the upper half of an entry
 )
 
 func (a IOAPIC) at(offset uintptr) *uint32 {
@@ -46,15 +46,15 @@ func (a IOAPIC) write(register, v uint32) {
 // Inputs returns the number of inputs.
 func (a IOAPIC) Inputs() uint32 { return a.read(ioapicVersion)>>16&0xff + 1 }
 
-// Route connects an input to a vector of a CPU and unmasks it, unless flags contains IOAPICMasked. flags are the
-// bits above; cpu is an APIC ID.
+// Route connects an input to a vector of a CPU and unmasks it, unless flags contains IOAPICMasked. flags is a
+// combination of the IOAPIC constants; cpu is an APIC ID.
 func (a IOAPIC) Route(input, vector, cpu, flags uint32) {
 	for _, w := range routing(input, vector, cpu, flags) {
 		a.write(w.register, w.value)
 	}
 }
 
-// Change sets other flags of an input that has been routed: it masks or unmasks the input.
+// Change replaces the flags of an input that Route has connected. It is used to mask or unmask the input.
 func (a IOAPIC) Change(input, vector, flags uint32) {
 	w := changing(input, vector, flags)
 	a.write(w.register, w.value)
@@ -65,7 +65,8 @@ type ioapicWrite struct {
 	register, value uint32
 }
 
-// routing returns the writes that Route makes: both halves of an entry, which is masked until both are written.
+// routing returns the writes that Route makes. They fill both halves of an entry, which stays masked until both are
+// written.
 func routing(input, vector, cpu, flags uint32) [3]ioapicWrite {
 	return [...]ioapicWrite{
 		changing(input, vector, flags|IOAPICMasked),

@@ -3,10 +3,10 @@ package amd64
 import "unsafe"
 
 // Page tables of four levels: SDM volume 3, 4.5. Tables accesses them through a window that maps all of physical
-// memory, so a table needs no mapping of its own to be changed.
+// memory. So a page table needs no mapping of its own.
 //
-// Tables neither locks nor flushes translations. A caller that removes a right or a page flushes before the page is
-// reused. A caller that only adds need not: processors do not cache absent entries.
+// Tables neither locks nor flushes translations. A caller that removes a right or a page must flush before the page is
+// reused. A caller that only adds pages or rights need not flush: processors do not cache absent entries.
 
 // Sizes of pages.
 const (
@@ -23,9 +23,9 @@ const (
 	PageAccessed  = 1 << 5
 	PageDirty     = 1 << 6
 	PageUncached  = 1<<3 | 1<<4 // write-through and cache disable: for device registers
-	PageBig       = 1 << 7      // in the upper levels: this is a page, not a table
+	PageBig       = 1 << 7      // in an entry above the lowest level: the entry maps a big page, not a table
 	PageGlobal    = 1 << 8
-	PageKept      = 1 << 9 // without PagePresent: a page exists but is not accessible; the processor ignores this bit
+	PageKept      = 1 << 9 // without PagePresent: the entry keeps a page that is not accessible; the processor ignores this bit
 	PageNoExecute = 1 << 63
 
 	pageAddress = 0x000f_ffff_ffff_f000
@@ -43,7 +43,8 @@ type Tables struct {
 	Root   uint64  // physical address of the root table
 	Window uintptr // address at which physical address 0 is mapped
 
-	// Pinned prevents Prune from removing entries of the root table, because other roots contain copies of them.
+	// Pinned prevents Prune from removing entries of the root table. It is set if other root tables contain copies of
+	// the entries.
 	Pinned bool
 }
 
@@ -62,8 +63,8 @@ func index(va uint64, level int) int {
 	return int(va >> (pageShift + levelBits*level) & (entries - 1))
 }
 
-// Map maps one page of a size to pa and replaces an existing mapping. It allocates tables by alloc, which returns
-// zeroed pages, and reports false if alloc fails.
+// Map maps one page of a size at va to pa and replaces an existing mapping. It allocates tables with alloc, which
+// returns zeroed pages. It returns false if alloc fails.
 func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bool {
 	table := t.table(t.Root)
 	level := levels - 1
@@ -85,8 +86,8 @@ func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bo
 	return true
 }
 
-// Reserve allocates the table that the root's entry for va refers to, if it does not exist yet. It reports false if
-// alloc fails.
+// Reserve allocates the table for va one level below the root, if it does not exist yet. It returns false if alloc
+// fails.
 func (t *Tables) Reserve(va uint64, alloc func() (uint64, bool)) bool {
 	e := &t.table(t.Root)[index(va, levels-1)]
 	if *e&PagePresent == 0 {
@@ -99,9 +100,9 @@ func (t *Tables) Reserve(va uint64, alloc func() (uint64, bool)) bool {
 	return true
 }
 
-// Remove removes all pages from va to end, which must be in the lower half, and the tables that are empty
-// afterwards. It calls gone with the address of each such table; processors may still have cached it. A big page
-// that lies only partly in the range is removed as a whole. Remove reports whether there was a page.
+// Remove removes all pages from va to end, which must be in the lower half, and the tables that are then empty. It
+// calls gone with the physical address of each removed table, which processors may still have cached. A big page that
+// lies only partly in the range is removed as a whole. Remove reports whether it removed a page.
 func (t *Tables) Remove(va, end uint64, gone func(pa uint64)) bool {
 	if va >= end {
 		return false
@@ -159,7 +160,7 @@ func (t *Tables) Lookup(va uint64) (entry, size uint64) {
 // Physical returns the physical address in an entry.
 func Physical(entry uint64) uint64 { return entry & pageAddress }
 
-// Entry returns the entry that covers size bytes around va, of a page or a table; 0 if there is none.
+// Entry returns the entry, of a page or a table, that covers exactly the size bytes around va; 0 if there is none.
 func (t *Tables) Entry(va, size uint64) uint64 {
 	table := t.table(t.Root)
 	for level := levels - 1; ; level-- {
@@ -207,8 +208,8 @@ func (t *Tables) Each(va, end uint64, f func(va, entry, size uint64) uint64) {
 }
 
 // Split replaces the big page of 2 MiB that contains va by small pages. page is a free page for their table. A
-// processor must not have translations of one address by pages of two sizes (SDM volume 3, 4.10.2.3). So the entry
-// is cleared first, and flush must flush the address on all CPUs before the table is installed.
+// processor must not have translations of one address with two page sizes (SDM volume 3, 4.10.2.3). So Split clears the
+// entry, calls flush, which must flush the address on all CPUs, and then installs the table.
 func (t *Tables) Split(va, page uint64, flush func()) {
 	table := t.table(t.Root)
 	for level := levels - 1; level > 1; level-- {
@@ -228,8 +229,8 @@ func (t *Tables) Split(va, page uint64, flush func()) {
 // MaxPrune is the number of tables above a page, not counting the root.
 const MaxPrune = levels - 1
 
-// Prune removes the tables on the path to va that are empty, and returns their addresses and number. Their pages
-// may be reused when no processor has cached them any more.
+// Prune removes the empty tables on the path from the root to va. It returns the physical addresses of their pages, and
+// the number of these. The pages may be reused when no processor has cached the tables any more.
 func (t *Tables) Prune(va uint64) (pages [MaxPrune]uint64, n int) {
 	var way [levels]*[entries]uint64
 	way[levels-1] = t.table(t.Root)

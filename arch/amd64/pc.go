@@ -40,14 +40,14 @@ const (
 // In this mode it interrupts at most once.
 func StartPIT() bool {
 	const nothing = 0xff
-	Out8(pitCommand, 0b00_11_000_0) // channel 0, low byte then high, mode 0: output rises at the end
+	Out8(pitCommand, 0b00_11_000_0) // channel 0, low byte then high byte, mode 0: the output rises when the count ends
 	Out8(pitChannel0, 0xff)
 	Out8(pitChannel0, 0xff)
 	Out8(pitCommand, 0b11_1_0_001_0) // read back the status of channel 0
 	return In8(pitChannel0) != nothing
 }
 
-// HoldPIT latches the current count for ReadPIT.
+// HoldPIT latches the current count, so that ReadPIT reads both bytes of one value.
 func HoldPIT() { Out8(pitCommand, 0b00_00_000_0) }
 
 // ReadPIT returns the ticks since StartPIT, modulo 1<<16, at the last HoldPIT.
@@ -67,8 +67,8 @@ func rtc(register uint8) uint8 {
 	return In8(rtcData)
 }
 
-// ReadRTC reads the registers of the clock in the order of DecodeRTC. The clock may be updating, so it reads until
-// two readings agree, at most 16 times.
+// ReadRTC reads the registers of the clock in the order that DecodeRTC expects. The clock may change during a reading,
+// so ReadRTC reads until two readings agree, at most 16 times.
 func ReadRTC() [8]uint8 {
 	registers := [8]uint8{0x00, 0x02, 0x04, 0x07, 0x08, 0x09, 0x32, 0x0b}
 	var last [8]uint8

@@ -23,7 +23,7 @@ const (
 	MSRFlagMask    = 0xc000_0084
 	MSRFSBase      = 0xc000_0100
 	MSRGSBase      = 0xc000_0101
-	MSRTSCAux      = 0xc000_0103 // RDTSCP returns it beside the counter
+	MSRTSCAux      = 0xc000_0103 // RDTSCP returns it together with the time stamp counter
 	MSRKernelGS    = 0xc000_0102 // exchanged with the base of GS by SWAPGS
 )
 
@@ -55,9 +55,9 @@ const (
 	FlagsUser = 0x25_4dd5
 )
 
-// XCR0Wanted are the components of the register state that XSAVE saves, as bits of XCR0: x87, SSE, AVX, and the
-// three of AVX-512 (SDM volume 1, 13.3). Other components are not available to programs, so that the state fits
-// into a thread's page.
+// XCR0Wanted are the components of the register state that XSAVE saves, as bits of XCR0: x87, SSE, AVX, and the three
+// components of AVX-512 (SDM volume 1, 13.3). Programs cannot use other components, so that the state fits into a
+// thread's page.
 const XCR0Wanted = 0b1110_0111
 
 // Features are the processor features that the kernel uses.
@@ -71,7 +71,7 @@ type Features struct {
 	UMIP        bool
 	Machine     bool // machine-check exceptions
 	FSGSBase    bool
-	CPUNumber   bool // RDTSCP, with IA32_TSC_AUX
+	CPUNumber   bool // RDTSCP, which also returns the model-specific register IA32_TSC_AUX
 	Random      bool
 	Hypervisor  bool
 }

@@ -5,10 +5,10 @@ import "encoding/binary"
 // StartupSize is an upper bound of the bytes that StartupCode writes.
 const StartupSize = 128
 
-// StartupCode writes the code at which a CPU starts into b, the contents of a page below 1 MiB at physical address
-// page (SDM volume 3, 9.4.4). The CPU starts in real mode at the first byte. The code switches directly to 64-bit
-// mode with the page tables at root, and jumps to entry with argument in RBX. The tables at root must map the page
-// at its physical address. noExecute enables no-execute pages, which the tables may contain.
+// StartupCode writes the code at which a CPU starts into b, the content of a page below 1 MiB. page is the physical
+// address of that page (SDM volume 3, 9.4.4). The CPU starts in real mode at the first byte. The code switches directly
+// to 64-bit mode with the page tables at root, and jumps to entry with argument in RBX. The tables at root must map the
+// page at its physical address. noExecute enables no-execute pages, which the tables may contain.
 //
 // The code is written as bytes, since the assembler has no 16-bit mode. Each line is an instruction.
 func StartupCode(b []byte, page, root uint32, noExecute bool, entry, argument uint64) {

@@ -1,13 +1,13 @@
-// Package acpi reads the tables in which firmware describes the machine: Advanced Configuration and Power Interface
-// Specification ("ACPI") 6.5, the PCI Firmware Specification 3.3 for MCFG, and the HPET specification 1.0a for
-// HPET.
+// Package acpi reads the tables in which firmware describes the machine. Sources: Advanced Configuration and Power
+// Interface Specification ("ACPI") 6.5; PCI Firmware Specification 3.3 for table MCFG; IA-PC HPET specification 1.0a
+// for table HPET.
 //
 // Reading order: acpi.go (finding a table), madt.go (processors and interrupt controllers), mcfg.go, hpet.go,
 // fadt.go (power), aml.go (the parts of the DSDT that can be read without an interpreter).
 //
-// The kernel uses this package before there is a heap. So nothing here allocates, panics or needs package
-// initialisation, and errors are values of boot.Problem. Firmware is not trusted: the lengths and checksums of
-// tables are verified where they are read, and every loop is bounded by its table.
+// The kernel uses this package before there is a heap. So nothing in it allocates, panics or needs package
+// initialisation, and its errors are values of boot.Problem. Firmware is not trusted: the length and the checksum of a
+// table are verified when it is read, and every loop is bounded by its table.
 package acpi
 
 import (
@@ -16,8 +16,8 @@ import (
 	"loam/boot"
 )
 
-// Memory returns size bytes of physical memory at an address, or nil if not all of them are accessible. The memory
-// must stay valid while a Tables is used.
+// Memory returns size bytes of physical memory at an address, or nil if some of them are not accessible. The memory
+// must stay valid while a Tables uses it.
 type Memory func(address, size uint64) []byte
 
 // Errors of Open.
@@ -30,20 +30,20 @@ const (
 var le = binary.LittleEndian
 
 const (
-	headerLen = 36      // of the header of every table: section 5.2.6
-	maxTable  = 4 << 20 // bytes; the DSDT of a large server is below 1 MiB
+	headerLen = 36      // size in bytes of the header of every table: section 5.2.6
+	maxTable  = 4 << 20 // bytes; for comparison, the DSDT of a large server has less than 1 MiB
 	maxRoot   = 64 << 10
 )
 
 // Tables is the root table (RSDT or XSDT), which lists all other tables.
 type Tables struct {
 	memory Memory
-	list   []byte // addresses of the tables
+	list   []byte // addresses of the tables, width bytes each
 	width  int    // size of each address in bytes: 4 (RSDT) or 8 (XSDT)
 }
 
-// FindRSDP searches for the root pointer in the memory where PC firmware puts it (section 5.2.5.1). It is for
-// monitors that do not pass the address. It returns 0 if there is none.
+// FindRSDP searches for the root pointer (RSDP) in the memory areas where PC firmware stores it (section 5.2.5.1). It
+// is needed if the virtual machine monitor does not pass the address. It returns 0 if there is no RSDP.
 func FindRSDP(memory Memory) uint64 {
 	for _, area := range [...]boot.Range{{Start: 0x9_fc00, End: 0xa_0000}, {Start: 0xe_0000, End: 0x10_0000}} {
 		b := memory(area.Start, area.Size())
@@ -57,14 +57,14 @@ func FindRSDP(memory Memory) uint64 {
 }
 
 const (
-	rsdpLen     = 20 // length of revision 0
+	rsdpLen     = 20 // length of revision 0 of the root pointer, in bytes
 	rsdpLongLen = 36
 )
 
 func isRSDP(b []byte) bool { return string(b[:8]) == "RSD PTR " && sum(b[:rsdpLen]) == 0 }
 
-// Open reads the root pointer at address rsdp and the root table that it refers to. It prefers the XSDT, with
-// 64-bit addresses, to the RSDT. It returns NoRSDP or BadRoot on failure.
+// Open reads the root pointer at address rsdp and the root table that it refers to. If the root pointer refers to both
+// an XSDT (64-bit addresses) and an RSDT, Open uses the XSDT. It returns NoRSDP or BadRoot on failure.
 func Open(memory Memory, rsdp uint64) (Tables, boot.Problem) {
 	b := memory(rsdp, rsdpLen)
 	if rsdp == 0 || b == nil || !isRSDP(b) {
@@ -87,7 +87,7 @@ func Open(memory Memory, rsdp uint64) (Tables, boot.Problem) {
 	return t, noProblem
 }
 
-// Len returns the number of tables that the root lists.
+// Len returns the number of tables that the root table lists.
 func (t *Tables) Len() int {
 	if t.width == 0 {
 		return 0
@@ -116,7 +116,7 @@ func (t *Tables) Find(signature string) []byte {
 	return nil
 }
 
-// table returns the whole table at an address; nil if it is longer than most bytes or its checksum is wrong.
+// table returns the whole table at an address; nil if it is longer than most, in bytes, or its checksum is wrong.
 func (t *Tables) table(address uint64, most uint32) []byte {
 	if address == 0 {
 		return nil

@@ -2,9 +2,9 @@ package acpi
 
 import "bytes"
 
-// The DSDT is a program in ACPI Machine Language, AML (ACPI 6.5 chapter 20). The kernel needs only a few of its
-// constants. AML compilers emit each of them in a single form, so the kernel searches for that form and needs no
-// interpreter. If a machine computes a value instead, the value is reported as missing.
+// The DSDT is a program in ACPI Machine Language, AML (ACPI 6.5 chapter 20). The kernel needs only a few constants from
+// it. AML compilers encode each of these constants in one way only. So the kernel searches for that encoding and needs
+// no interpreter. A value that firmware computes is reported as missing.
 
 // Opcodes: section 20.2.
 const (
@@ -17,35 +17,35 @@ const (
 	amlPackage = 0x12
 
 	amlExtended = 0x5b
-	amlRegion   = 0x80 // after amlExtended
+	amlRegion   = 0x80 // opcode of an operation region, after amlExtended
 	amlLocal0   = 0x60
 	amlAnd      = 0x7b
 	amlNotify   = 0x86
 	amlEqual    = 0x93
 )
 
-// SleepTypes returns the two values of SLP_TYP that switch the machine off when they are written to its two control
-// registers: the first elements of package \_S5 (section 7.4.2.6). ok is false if the DSDT has no such constant.
+// SleepTypes returns the values of SLP_TYP for the control registers PM1a and PM1b, with which the machine is switched
+// off: the first elements of package \_S5 (section 7.4.2.6). ok is false if the DSDT has no such constants.
 func SleepTypes(dsdt []byte) (a, b uint8, ok bool) {
 	body := findName(dsdt, "_S5_", amlPackage)
 	if len(body) < 1 {
 		return 0, 0, false
 	}
-	body = body[1:] // number of elements
+	body = body[1:] // skip the number of elements
 	first, body, ok := amlInteger(body)
 	if !ok {
 		return 0, 0, false
 	}
 	second, _, ok := amlInteger(body)
 	if !ok {
-		second = 0 // a machine with one control register may omit the second
+		second = 0 // on a machine with one control register, the second value may be missing
 	}
 	const widest = 7 // SLP_TYP has three bits
 	return uint8(first), uint8(second), first <= widest && second <= widest
 }
 
-// VirtioMMIO is a virtio device that the DSDT describes, as in QEMU's microvm and Firecracker: _HID "LNRO0005" and
-// a _CRS with its registers and its interrupt line.
+// VirtioMMIO is a virtio device that the DSDT describes, as in QEMU's microvm and in Firecracker. Its AML has _HID
+// "LNRO0005" and a _CRS with its registers and its interrupt line.
 type VirtioMMIO struct {
 	Address uint64
 	Size    uint32
@@ -54,7 +54,8 @@ type VirtioMMIO struct {
 	Low     bool
 }
 
-// NextVirtioMMIO returns the first device at or after offset at in the DSDT. Start with 0 and continue with next.
+// NextVirtioMMIO returns the first device at or after offset at in the DSDT. The first call passes 0 as at, and each
+// later call the previous next.
 func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 	const id = "LNRO0005\x00"
 	for at >= 0 && at < len(dsdt) {
@@ -76,7 +77,7 @@ func NextVirtioMMIO(dsdt []byte, at int) (d VirtioMMIO, next int, ok bool) {
 
 // resources reads the first memory range and the first interrupt line of a device (section 6.4).
 func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
-	_, b, ok := amlInteger(buffer) // skips the size of the buffer
+	_, b, ok := amlInteger(buffer) // skips the size of the buffer, which precedes the resources
 	const (
 		large         = 0x80
 		memoryFixed32 = large | 6 // section 6.4.3.4
@@ -100,9 +101,9 @@ func resources(buffer []byte) (d VirtioMMIO, memory, line bool) {
 	return d, memory, line
 }
 
-// Button is the power button of a hardware-reduced machine such as QEMU's microvm. It is a Generic Event Device
-// (section 5.6.9), which raises an interrupt for an event, and a 32-bit register with the events, which reading
-// clears.
+// Button is the power button of a hardware-reduced machine such as QEMU's microvm. It consists of a Generic Event
+// Device (section 5.6.9), which raises an interrupt for an event, and a 32-bit register of pending events. Reading the
+// register clears it.
 type Button struct {
 	Register Register
 	Mask     uint32 // the bit of Register that stands for the button
@@ -111,8 +112,8 @@ type Button struct {
 	Low      bool
 }
 
-// FindButton finds the power button. The device's code must have the form that QEMU emits: notify the button if a
-// bit of the register was set.
+// FindButton finds the power button. It recognises only the AML code that QEMU generates: code that notifies the button
+// if a bit of the register was set.
 func FindButton(dsdt []byte) (b Button, ok bool) {
 	_, device, ok := bytes.Cut(dsdt, []byte("ACPI0013\x00"))
 	if !ok {
@@ -125,7 +126,7 @@ func FindButton(dsdt []byte) (b Button, ok bool) {
 	if !line || !ok || !known || !notified || len(before) < 8 {
 		return b, false
 	}
-	test := before[len(before)-8:] // LEqual(And(Local0, mask), mask)
+	test := before[len(before)-8:] // the encoding of LEqual(And(Local0, mask), mask)
 	mask := test[7]
 	if !bytes.Equal(test, []byte{amlEqual, amlAnd, amlLocal0, amlByte, mask, 0, amlByte, mask}) {
 		return b, false
@@ -133,8 +134,8 @@ func FindButton(dsdt []byte) (b Button, ok bool) {
 	return Button{Register{uint64(address), SpaceMemory}, uint32(mask), d.GSI, d.Level, d.Low}, true
 }
 
-// findName finds Name(name, X), where X is a package or a buffer with opcode op, and returns the content of X after
-// its length. The name may start with a root prefix. It returns nil if there is none.
+// findName finds Name(name, X), where X is a package or a buffer with opcode op, and returns the content of X after its
+// length. A root prefix (\) may precede the name. findName returns nil if there is no such definition.
 func findName(aml []byte, name string, op uint8) []byte {
 	for {
 		n := bytes.Index(aml, []byte(name))
@@ -158,7 +159,7 @@ func packageBody(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}
-	more := int(b[0] >> 6) // bytes that follow
+	more := int(b[0] >> 6) // number of length bytes after the first
 	length := int(b[0] & 0x3f)
 	if more > 0 {
 		if len(b) <= more {

@@ -30,28 +30,28 @@ func parseGAS(b []byte) Register {
 	return r
 }
 
-// Power holds the registers for power control from the FADT.
+// Power holds the registers for power control, which table FADT lists.
 type Power struct {
 	Interrupt uint32 // GSI of the system control interrupt
 
-	// Registers of ordinary hardware (section 4.8.3). Event1A has a status half and an enable half of EventLen/2
-	// bytes each.
+	// Registers of hardware that is not hardware-reduced (section 4.8.3). Event1A consists of a status half and an
+	// enable half, of EventLen/2 bytes each.
 	Event1A, Control1A, Control1B Register
 	EventLen                      int
 
-	// To enter ACPI mode, write Enable to port Command. Command 0: the machine is always in ACPI mode.
+	// To enter ACPI mode, write Enable to I/O port Command. If Command is 0, the machine is always in ACPI mode.
 	Command uint16
 	Enable  uint8
 
-	// Registers of a hardware-reduced machine (flag HW_REDUCED_ACPI), which has these one-byte registers instead
-	// (section 4.8.3.7).
+	// Registers of a hardware-reduced machine (flag HW_REDUCED_ACPI). It has these one-byte registers instead of
+	// Event1A, Control1A and Control1B (section 4.8.3.7).
 	Reduced       bool
 	Sleep, Status Register
 
-	Reset      Register // writing ResetValue resets the machine; the zero value if that is not supported
+	Reset      Register // writing ResetValue to it resets the machine; the zero value if this is not supported
 	ResetValue uint8
 
-	// ButtonIsFixed reports that the power button appears in Event1A, not as a separate device.
+	// ButtonIsFixed reports that the power button is a bit of Event1A; otherwise it is a separate device.
 	ButtonIsFixed bool
 }
 
@@ -62,7 +62,7 @@ func (t *Tables) Timer() (r Register, ok bool) {
 	if len(b) < fadtLen || le.Uint32(b[112:])&flagReduced != 0 {
 		return r, false
 	}
-	if b[91] == 4 { // PM_TMR_LEN
+	if b[91] == 4 { // PM_TMR_LEN: length of the timer's register in bytes
 		r = portRegister(b[76:])
 	}
 	if len(b) >= 208+gasLen {
@@ -78,12 +78,12 @@ const TimerFrequency = 3579545
 
 // Flags of the table: section 5.2.9, table 5.10.
 const (
-	flagPowerButton = 1 << 4 // the power button is not in the fixed registers
+	flagPowerButton = 1 << 4 // the power button is a separate device, not a bit of the fixed registers
 	flagReset       = 1 << 10
 	flagReduced     = 1 << 20
 )
 
-const fadtLen = 116 // length in revision 1, the shortest
+const fadtLen = 116 // length of the table in bytes in revision 1, the shortest
 
 // Power reads the FADT; ok is false if there is none.
 func (t *Tables) Power() (p Power, ok bool) {
@@ -110,14 +110,14 @@ func (t *Tables) Power() (p Power, ok bool) {
 		p.Reset, p.ResetValue = parseGAS(b[116:]), b[128]
 	}
 	p.extended(b)
-	if p.EventLen != 4 { // in all real hardware each half has 16 bits
+	if p.EventLen != 4 { // on all real hardware, each half has 16 bits
 		p.Event1A, p.ButtonIsFixed = Register{}, false
 	}
 	return p, true
 }
 
-// extended reads the 64-bit forms of the registers, which take precedence, as far as the table is long enough to
-// contain them.
+// extended reads the 64-bit forms of the registers' addresses, which take precedence over the 32-bit forms. It reads
+// only those that the table is long enough to contain.
 func (p *Power) extended(b []byte) {
 	for _, f := range [...]struct {
 		at int
@@ -132,7 +132,8 @@ func (p *Power) extended(b []byte) {
 	}
 }
 
-// portRegister reads a 32-bit port address; the zero value if it is out of range.
+// portRegister returns the register at an I/O port whose address is the 32-bit number in b; the zero value if the
+// address is out of range.
 func portRegister(b []byte) Register {
 	if port := le.Uint32(b); port > 0 && port < 1<<16 {
 		return Register{Address: uint64(port), Space: SpacePort}

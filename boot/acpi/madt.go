@@ -2,7 +2,7 @@ package acpi
 
 // The Multiple APIC Description Table (ACPI 6.5 section 5.2.12): the processors and the interrupt controllers.
 
-// MADT is the table. Its fixed part is complete.
+// MADT holds the bytes of the table. It is at least as long as the table's fixed part.
 type MADT []byte
 
 const madtLen = 44
@@ -15,7 +15,7 @@ func (t *Tables) MADT() MADT {
 	return nil
 }
 
-// LocalAPIC returns the physical address of the registers of every processor's local APIC.
+// LocalAPIC returns the physical address of the local APIC's registers, which is the same for every processor.
 func (m MADT) LocalAPIC() uint64 {
 	for at := 0; ; {
 		e, next, ok := m.Next(at)
@@ -50,7 +50,7 @@ type Entry struct {
 	Kind    Kind
 	Enabled bool   // the processor may be started
 	APIC    uint32 // ID of the processor's local APIC
-	GSI     uint32 // IOAPIC: global number of its first input. Override: where Source arrives
+	GSI     uint32 // IOAPIC: GSI of its first input. Override: the GSI at which Source arrives
 	Source  uint8  // IRQ of the ISA bus
 	Flags   uint16 // section 5.2.12.5: bits 0 and 1 polarity, bits 2 and 3 trigger mode; 0: the default of the bus
 	Address uint64
@@ -62,11 +62,11 @@ func (e *Entry) Level() bool { return e.Flags>>2&3 == 3 }
 // Low reports whether the line is active low.
 func (e *Entry) Low() bool { return e.Flags&3 == 3 }
 
-// madtLengths holds the lengths of the supported kinds of entries in bytes; 0: the kind is skipped.
+// madtLengths holds the minimum lengths of the supported kinds of entries in bytes; Next skips kinds with 0.
 var madtLengths = [...]uint8{Processor: 8, IOAPIC: 12, Override: 10, LocalAPICAddress: 12, ProcessorX2: 16}
 
-// Next returns the first entry at or after offset at. Start with 0 and continue with next. ok is false after the
-// last entry.
+// Next returns the first entry at or after offset at. The first call passes 0 as at, and each later call the previous
+// next. ok is false after the last entry.
 func (m MADT) Next(at int) (e Entry, next int, ok bool) {
 	at = max(at, madtLen)
 	for at+2 <= len(m) {
@@ -101,8 +101,8 @@ func madtEntry(kind Kind, b []byte) Entry {
 	return Entry{Kind: kind, Address: le.Uint64(b[4:])} // LocalAPICAddress
 }
 
-// Route returns where an ISA IRQ arrives: its global system interrupt, and whether the line is level-triggered and
-// active low. Without an override, IRQ n is interrupt n, edge-triggered and active high.
+// Route returns the GSI at which an ISA IRQ arrives, and whether its line is level-triggered and active low. Without an
+// Override entry, IRQ n arrives at GSI n, edge-triggered and active high.
 func (m MADT) Route(irq uint8) (gsi uint32, level, low bool) {
 	for at := 0; ; {
 		e, next, ok := m.Next(at)

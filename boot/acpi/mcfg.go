@@ -8,15 +8,15 @@ const (
 	mcfgEntryLen = 16
 )
 
-// ECAM is the configuration space of a range of buses: 4 KiB for each function, 1 MiB for each bus. Address is
-// where bus 0 would be, even if First is not 0.
+// ECAM is a range of memory that maps the configuration space of a range of PCI buses: 4 KiB for each function, 1 MiB
+// for each bus. Address is the address that bus 0 has or would have, even if First is not 0.
 type ECAM struct {
 	Address     uint64
 	Segment     uint16
-	First, Last uint8 // buses
+	First, Last uint8 // numbers of the first and the last bus
 }
 
-// ECAM returns the i-th range that firmware lists; ok is false after the last, and for an invalid range.
+// ECAM returns the i-th range that firmware lists; ok is false if there are not that many, or if the range is invalid.
 func (t *Tables) ECAM(i int) (e ECAM, ok bool) {
 	b := t.Find("MCFG")
 	at := mcfgLen + i*mcfgEntryLen

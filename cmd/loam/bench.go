@@ -53,7 +53,7 @@ rounds. It also prints the cost of Loam's hook before a call does any work.`,
 	return cmd
 }
 
-// printCosts writes a table of the costs in nanoseconds.
+// printCosts writes a table of the costs of system calls, in nanoseconds.
 func printCosts(out io.Writer, r *cost.Result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "call\tLinux, ns\tLoam, ns\tLinux/Loam\t")

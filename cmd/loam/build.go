@@ -54,8 +54,8 @@ program's plus one.`,
 	return cmd
 }
 
-// noteTraps prints a note that lists the functions of an image that call the kernel by SYSCALL instructions of
-// their own. These work but are slow.
+// noteTraps prints a note that lists those functions of a built program that make system calls by SYSCALL instructions
+// of their own. Such calls work but are slow.
 func noteTraps(w io.Writer, file string) error {
 	traps, err := unikernel.Traps(file)
 	if err == nil && len(traps) > 0 {

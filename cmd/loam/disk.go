@@ -13,8 +13,8 @@ import (
 	"loam/fs/imagefile"
 )
 
-// "loam disk" works on images of ext4 without mounting them and without privileges. Exit statuses: 0; 1 for an image
-// that is damaged or a copy that failed; 2 for a mistake of the user, such as a file that does not exist.
+// "loam disk" works on ext4 images without mounting them and without privileges. Its exit status is 0 on success; 1 for
+// a damaged image or a failed copy; 2 for a mistake of the user, such as a file that does not exist.
 
 func newDisk() *cobra.Command {
 	cmd := &cobra.Command{
@@ -39,7 +39,8 @@ func diskError(err error) error {
 	return err
 }
 
-// atLeast requires a number of arguments.
+// atLeast requires at least n arguments. If most is not 0, it is the maximum number of arguments. usage is part of the
+// error message.
 func atLeast(n int, most int, usage string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < n || most > 0 && len(args) > most {
@@ -256,7 +257,7 @@ pipes and sockets are skipped with a message.`,
 	}
 }
 
-// inImage splits IMAGE:/PATH.
+// inImage splits an argument of the form IMAGE:/PATH into the image file and the path inside the image.
 func inImage(text string) (image, inside string, ok bool) {
 	i := strings.LastIndex(text, ":/")
 	if i <= 0 {

@@ -48,7 +48,7 @@ Parts marked "later" exist, but this version of Loam does not use them.`,
 	return cmd
 }
 
-// printFindings writes a table of the findings, followed by the remedies for what is missing.
+// printFindings writes a table of the findings. For each missing part, it adds a line that says how to provide it.
 func printFindings(out io.Writer, found []machine.Finding) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	var todo []machine.Finding

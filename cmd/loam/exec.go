@@ -6,7 +6,7 @@ import (
 	"loam/unikernel"
 )
 
-// newExec returns the hidden command that "loam test" makes go test run each test binary with. It is not meant for
+// newExec returns the hidden command with which go test starts each test binary under "loam test". It is not meant for
 // users: a program that was not built for Loam would run on Linux.
 func newExec() *cobra.Command {
 	var f runFlags

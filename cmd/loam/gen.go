@@ -95,7 +95,7 @@ type genFlags struct {
 
 // templateFlags are the flags that describe the frames of a stream.
 type templateFlags struct {
-	text     string // template; "": UDP
+	text     string // the template's text; "": a template for UDP
 	dst, src string
 	settings []setting // settings of fields that have their own flags
 	vary     []setting
@@ -164,7 +164,7 @@ func parseSetting(s string) (setting, error) {
 	return setting{field, pattern}, nil
 }
 
-// options returns the configuration of the run. It checks only conditions that package gen cannot check.
+// options returns the configuration of the run. It checks only those conditions that package gen cannot check.
 func (f *genFlags) options() (gen.Config, error) {
 	c, s := f.config, f.stream
 	if c.Interface == "" {
@@ -268,7 +268,7 @@ func isIPv6(dst string) (v6 bool, err error) {
 	return a.Is6(), nil
 }
 
-// send runs the engine and shows the run as the flags ask.
+// send runs the engine, and displays the run as viewFlags select.
 func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 	c.Control = f.control
 	return f.watch(cmd, func(ctx context.Context, v show.View) (show.Result, error) {
@@ -276,7 +276,7 @@ func (f *genFlags) send(cmd *cobra.Command, c gen.Config) error {
 	})
 }
 
-// sendAndReceive runs c. If rx is not empty, it also runs a sink on that interface.
+// sendAndReceive runs the sender with configuration c. If rx is not empty, it also runs a receiver on the interface rx.
 func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v show.View) (show.Result, error) {
 	var s *sink.Sink
 	if rx != "" {
@@ -301,7 +301,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 	var received *sink.Report
 	if s != nil {
 		if err == nil {
-			time.Sleep(lateness) // frames in flight may still arrive
+			time.Sleep(lateness) // frames that are still on their way may arrive
 		}
 		r, e := s.Stop()
 		received, err = &r, errors.Join(err, e)
@@ -315,7 +315,7 @@ func sendAndReceive(ctx context.Context, c gen.Config, rx string, keep bool, v s
 	return show.NewResult(&sent, received), genError(err, true)
 }
 
-// refused returns an error if frames were refused.
+// refused returns an error if the method has refused frames.
 func refused(c method.Counters) error {
 	if c.Refused == 0 {
 		return nil
@@ -323,7 +323,8 @@ func refused(c method.Counters) error {
 	return fmt.Errorf("%d frames were refused: they are longer than the interface takes, or make no sense to the kernel", c.Refused)
 }
 
-// endsAfter rejects a --time that is not positive. otherwise describes the command without --time.
+// endsAfter returns an error if --time is given and not positive. The text otherwise describes the command without
+// --time.
 func endsAfter(flags *pflag.FlagSet, d time.Duration, otherwise string) error {
 	if d > 0 || d == 0 && !flags.Changed("time") {
 		return nil
@@ -331,7 +332,7 @@ func endsAfter(flags *pflag.FlagSet, d time.Duration, otherwise string) error {
 	return &usageError{fmt.Sprintf("--time %v is no time", d), "leave it out to " + otherwise}
 }
 
-// lateness is how long a sink waits for the last frames.
+// lateness is the time that a sink waits for the last frames after sending has ended.
 const lateness = 300 * time.Millisecond
 
 // listen opens the receivers of a method.
@@ -346,8 +347,8 @@ func listen(name string, c method.Config) ([]method.Receiver, error) {
 	return sink.Open(m, c)
 }
 
-// genError converts an error of a run into a usageError if the user can correct it. Every error before the first
-// frame is about the command line.
+// genError converts an error of a run into a usageError if the user can correct it. Every error that occurs before the
+// first frame is caused by the command line.
 func genError(err error, started bool) error {
 	var public *guard.Refusal
 	switch {

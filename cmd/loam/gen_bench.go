@@ -24,8 +24,8 @@ type genBenchFlags struct {
 	dst     string
 	methods []string
 	size    int
-	queues  int           // the larger of the two numbers of queues to measure
-	time    time.Duration // time of all turns of a method
+	queues  int           // the command measures one queue and this number of queues
+	time    time.Duration // total time of all measurements of one method
 	plot    string
 	json    bool
 }
@@ -65,7 +65,7 @@ The command keeps its privileges, because each method is opened in its turn.`,
 	return cmd
 }
 
-// check returns the destination. It checks only conditions that package bench cannot check.
+// check returns the destination. It checks only those conditions that package bench cannot check.
 func (f *genBenchFlags) check() (dst netip.Addr, err error) {
 	if f.config.Interface == "" {
 		return dst, &usageError{"no interface is given", "say --dev IF; ip link lists those that there are"}
@@ -89,7 +89,7 @@ func (f *genBenchFlags) check() (dst netip.Addr, err error) {
 	return dst, nil
 }
 
-// run executes the command. Without a readable peer, the interface's own counter is used.
+// run executes the command. If the counter of the peer cannot be read, the interface's own counter is used.
 func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	dst, err := f.check()
 	if err != nil {
@@ -140,7 +140,7 @@ func nothing(rows []bench.Row) bool {
 	return true
 }
 
-// show writes the results as a table or as JSON, and draws the plot. counted describes the counter that was read.
+// show writes the results as a table or as JSON, and draws the plot. counted describes the counter that was used.
 func (f *genBenchFlags) show(cmd *cobra.Command, rows []bench.Row, counted string) error {
 	out := cmd.OutOrStdout()
 	if f.plot != "" {

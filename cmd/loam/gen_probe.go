@@ -90,7 +90,7 @@ func (f *probeFlags) run(cmd *cobra.Command, args []string) error {
 // statusInterrupted is the exit status that shells report for a program ended by Ctrl-C.
 const statusInterrupted = 130
 
-// interrupted prints how to resume a run that was stopped, and returns its exit status as an error.
+// interrupted prints the command that resumes an interrupted run, and returns the exit status as an error.
 func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.Summary) error {
 	if ctx.Err() == nil || sum.Finished {
 		return nil
@@ -107,7 +107,7 @@ func (f *probeFlags) interrupted(ctx context.Context, errs io.Writer, sum probe.
 	return status
 }
 
-// progress returns a line about the state of a run.
+// progress returns one line that describes the state of a run.
 func progress(s probe.Status) string {
 	doing := fmt.Sprintf("pass %d, %5.1f %%", s.Pass+1, 100*s.Done)
 	if s.Waiting {

@@ -73,7 +73,7 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&o.KeepPrivileges, "keep-privileges", false, "stay root after set-up")
 }
 
-// options returns the options of the run. It checks only conditions that package session cannot check.
+// options returns the options of the run. It checks only those conditions that package session cannot check.
 func (f *probeFlags) options(args []string) (o session.Options, err error) {
 	o = f.session
 	for _, step := range []func(*session.Options) error{
@@ -94,7 +94,8 @@ func (f *probeFlags) options(args []string) (o session.Options, err error) {
 	return o, nil
 }
 
-// parseSources returns the path with the source addresses in s: addresses or ranges, separated by commas.
+// parseSources parses source addresses: addresses or ranges, separated by commas. It returns the path with these
+// sources.
 func (f *probeFlags) parseSources(s string) (p probe.Path, err error) {
 	p = f.session.Probe.Path
 	var all []netip.Addr
@@ -136,7 +137,7 @@ func parseFormat(s string) (probe.Format, error) {
 	return 0, &usageError{s + " is no output", "use --output json or --output csv"}
 }
 
-// whom reads the targets, and the addresses to exclude.
+// whom reads the ranges of targets, and the ranges of addresses to exclude.
 func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	return err
 }
 
-// ranges parses the given ranges, and those in a file if a file is given.
+// ranges parses the ranges in given, and those in the file if a file name is given.
 func ranges(flag string, given []string, fileFlag, file string) (list []target.Range, err error) {
 	for _, s := range given {
 		r, err := target.ParseRange(s)

@@ -81,8 +81,8 @@ refused and counted.`,
 	return cmd
 }
 
-// options returns the configuration of the replay and its method. It checks only conditions that package replay cannot
-// check.
+// options returns the configuration of the replay and its method. It checks only those conditions that package replay
+// cannot check.
 func (f *replayFlags) options() (c replay.Config, m method.Method, err error) {
 	dev := f.sender.Interface
 	if dev == "" {
@@ -185,10 +185,10 @@ func openCapture(in io.Reader, name string) (*os.File, error) {
 	return spool, nil
 }
 
-// longSpan is the longest replay for which no remark is printed.
+// longSpan is a duration: for a replay that takes longer, the command prints a remark.
 const longSpan = time.Hour
 
-// remark prints in which ways the sent frames will differ from the captured ones.
+// remark prints how the sent frames will differ from the captured frames.
 func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *replay.Survey) {
 	if v.Broken {
 		fmt.Fprintf(w, "loam: %s ends within a frame, as a capture does that was interrupted: the %d before it are sent\n", name, v.Frames)
@@ -204,7 +204,7 @@ func (f *replayFlags) remark(w io.Writer, name string, c *replay.Config, v *repl
 	}
 }
 
-// look reads the whole file once, and returns its summary. It returns an error if frames would be sent to public
+// look reads the whole capture once and returns its summary. It returns an error if frames would be sent to public
 // addresses without permission.
 func (f *replayFlags) look(c *replay.Config, name string) (v replay.Survey, err error) {
 	s, err := c.Open()

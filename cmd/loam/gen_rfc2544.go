@@ -64,7 +64,7 @@ sockets again.`,
 	return cmd
 }
 
-// check returns the options. It checks only conditions that package rfc2544 cannot check.
+// check returns the options. It checks only those conditions that package rfc2544 cannot check.
 func (f *rfcFlags) check() (o rfc2544.Options, err error) {
 	o = f.options
 	switch {
@@ -95,7 +95,7 @@ func (f *rfcFlags) check() (o rfc2544.Options, err error) {
 	return o, nil
 }
 
-// layers returns the template of the test frames. The default addresses are in the range reserved for
+// layers returns the template of the test frames. Its default addresses are in the range that is reserved for
 // benchmarks (RFC 2544 appendix C).
 func (f *rfcFlags) layers() (*frame.Template, error) {
 	text := f.template
@@ -111,7 +111,7 @@ func (f *rfcFlags) layers() (*frame.Template, error) {
 	return parseTemplate(text)
 }
 
-// run executes the command. An error during the tests still prints the results so far.
+// run executes the command. If a test fails with an error, it still prints the results so far.
 func (f *rfcFlags) run(cmd *cobra.Command) error {
 	o, err := f.check()
 	if err != nil {

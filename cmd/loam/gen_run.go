@@ -73,7 +73,7 @@ public, seed, and bare of a stream. An unknown field is an error with its line.`
 	return cmd
 }
 
-// readPlan reads and parses the file.
+// readPlan reads and parses the file that describes a run.
 func readPlan(name string) (*plan.Plan, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -92,11 +92,11 @@ func readPlan(name string) (*plan.Plan, error) {
 	return p, nil
 }
 
-// fileTerms replaces names of flags in messages by the names of the file's fields.
+// fileTerms replaces the names of flags in error messages by the names of the fields in the file.
 var fileTerms = strings.NewReplacer("--dst-mac", "next-hop", "--src", "ip.src", "--public", "public: true", "--rate", "rate",
 	"--qdisc", "qdisc", "--plain", "plain", "--queues", "queues", "--size", "size", "--patience", "patience")
 
-// inFileTerms rewrites the message of a usageError, so that it names the file's fields instead of flags.
+// inFileTerms rewrites the message of a usageError so that it names the fields of the file instead of flags.
 func inFileTerms(err error) error {
 	var u *usageError
 	if errors.As(err, &u) {

@@ -74,7 +74,7 @@ privileges. A command that is killed leaves them enabled.`,
 	return cmd
 }
 
-// open opens a sender of whole frames.
+// open opens a sender that sends whole Ethernet frames.
 func open(name, dev string) (method.Sender, error) {
 	m, err := method.ByName(name)
 	if err != nil {
@@ -83,7 +83,7 @@ func open(name, dev string) (method.Sender, error) {
 	return m.Open(method.Config{Interface: dev})
 }
 
-// listen opens the receivers. If the device has no time stamps, it uses the kernel's receive times.
+// listen opens the receivers. If the device cannot time stamp frames, the kernel's receive times are used.
 func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	r, err := listen(f.method, f.receiver)
 	if errors.Is(err, hwtime.ErrNone) {
@@ -94,8 +94,8 @@ func (f *sinkFlags) listen() ([]method.Receiver, error) {
 	return r, err
 }
 
-// receive runs the sink until ctx is done, the time is over, or the interface has been removed. It checks for the
-// interface itself, because not every receiver notices that it was removed.
+// receive runs the sink until ctx is done, the given time has passed, or the interface has been removed. It checks
+// itself whether the interface still exists, because not every receiver notices.
 func (f *sinkFlags) receive(ctx context.Context, v show.View) (show.Result, error) {
 	rs, err := f.listen()
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"loam/wire"
 )
 
-// The flags of the packet engine are stored directly in the options of its packages. A flag whose text must be parsed
-// is of type value. The parse function belongs to the package that defines the option.
+// The flags of the packet engine are stored directly in the option structs of its packages. A flag whose text must be
+// parsed has the type value. Its parse function is in the package that defines the option.
 
-// value is a flag that parses its text into an option.
+// value is a flag whose text is parsed into an option.
 type value[T any] struct {
 	to    *T
 	parse func(string) (T, error)
@@ -59,13 +59,13 @@ func (l *list[T]) String() string { return "" }
 // Type implements pflag.Value.
 func (l *list[T]) Type() string { return "string" }
 
-// parsedFlag registers a flag that is parsed into an option. The option must already have the default. text is the
-// default as users write it.
+// parsedFlag registers a flag whose text is parsed into an option. The option must already have its default value; text
+// is the default as users write it.
 func parsedFlag[T any](flags *pflag.FlagSet, to *T, parse func(string) (T, error), name, text, usage string) {
 	flags.Var(&value[T]{to, parse, text}, name, usage)
 }
 
-// listFlag registers a flag that may be repeated.
+// listFlag registers a flag that may be given several times.
 func listFlag[T any](flags *pflag.FlagSet, to *[]T, parse func(string) (T, error), name, usage string) {
 	flags.Var(&list[T]{to, parse}, name, usage)
 }

@@ -17,7 +17,7 @@ import (
 type viewFlags struct {
 	json, tui  bool
 	prom, plot string
-	// For runs whose rate can change; nil for others.
+	// control is set for runs whose rate can change during the run, and nil for other runs.
 	control *gen.Control
 	http    string // address of the control server; "": none
 }
@@ -30,14 +30,14 @@ func (f *viewFlags) register(cmd *cobra.Command) {
 	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
 }
 
-// registerControl registers the flag of a run whose rate can change.
+// registerControl registers the flag --control, for a run whose rate can change.
 func (f *viewFlags) registerControl(cmd *cobra.Command) {
 	f.control = gen.NewControl()
 	cmd.Flags().StringVar(&f.http, "control", "", "change rates by HTTP at `ADDR`, such as 127.0.0.1:9101: GET /rate, and PUT /rate with {\"scale\": 0.5} or {\"rate\": \"2Mpps\"}")
 }
 
-// watch calls work and shows the run. With --tui, work runs on a goroutine of its own, because the terminal needs
-// the main goroutine.
+// watch calls work and displays the run. With --tui, work runs in a goroutine of its own, because the terminal view
+// needs the main goroutine.
 func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.View) (show.Result, error)) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
@@ -55,8 +55,8 @@ func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.Vi
 	if live == nil {
 		return do()
 	}
-	// done has a capacity of one: the goroutine sends the result of work. work starts when there is a terminal to
-	// show it on.
+	// done has a capacity of one: the goroutine sends the result of work. It starts work when the terminal view is
+	// ready.
 	done, blind := make(chan error, 1), make(chan struct{})
 	go func() {
 		select {
@@ -70,14 +70,15 @@ func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.Vi
 	if err != nil {
 		close(blind)
 	}
-	stop() // the user may have closed the view
+	stop() // ends work, since the user may have closed the view
 	if e := <-done; err == nil {
 		return e
 	}
 	return &usageError{"--tui has no terminal to show it on: " + err.Error(), "run it in a terminal, or leave --tui out"}
 }
 
-// open creates the views. It opens their files and sockets now, because privileges may be dropped later.
+// open creates the views of a run. It opens their files and sockets now, because the process may give up its privileges
+// later.
 func (f *viewFlags) open(cmd *cobra.Command, stop func()) (views show.All, live *show.Live, err error) {
 	out := cmd.OutOrStdout()
 	switch {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// The flags of go build that "loam run" and "loam build" pass on, and the flags of go test that "loam test" passes
-// on. They are registered like other flags, so that help and completion know them and loam reports mistakes. Their
-// values are interpreted only by the go command.
+// Flags that are passed to the go command: "loam run" and "loam build" pass flags of go build, and "loam test" passes
+// flags of go test. They are registered like other flags, so that help and completion list them and mistakes are
+// reported by loam. Only the go command interprets their values.
 
 // goFlag is a flag of the go command.
 type goFlag struct {
@@ -77,10 +77,10 @@ const (
 	notAlone   = "a test binary does not run alone; go test -c makes one for Linux"
 )
 
-// passing describes how a command handles the flags of the go command.
+// passing describes which flags of the go command a loam command passes on and which it refuses.
 type passing struct {
 	flags   []goFlag
-	refused map[string]string // reason by name
+	refused map[string]string // reason why a flag is refused, by name
 }
 
 var passingBy = map[string]passing{
@@ -89,7 +89,7 @@ var passingBy = map[string]passing{
 	"test":  {goTestFlags, refusedTestFlags},
 }
 
-// goFlags collects the flags to pass on, in the given order.
+// goFlags collects the flags of the go command in the order in which they were given.
 type goFlags struct{ given []string }
 
 // register adds the flags that a command passes on or refuses.
@@ -108,7 +108,7 @@ func (g *goFlags) register(command string, flags *pflag.FlagSet) {
 	}
 }
 
-// passedFlag is a goFlag as a pflag.Value.
+// passedFlag is the pflag.Value of a goFlag: setting it adds the flag to goFlags.
 type passedFlag struct {
 	flag goFlag
 	to   *goFlags
@@ -123,15 +123,15 @@ func (p *passedFlag) Set(value string) error {
 
 func (p *passedFlag) Type() string { return cmp.Or(p.flag.value, "bool") }
 
-// refusedFlag is a flag whose setting is an error; the string is the reason.
+// refusedFlag is the pflag.Value of a flag that is not supported. Setting it is an error; the string is the reason.
 type refusedFlag string
 
 func (f refusedFlag) String() string   { return "" }
 func (f refusedFlag) Set(string) error { return errors.New(string(f)) }
 func (f refusedFlag) Type() string     { return "bool" }
 
-// goStyle converts flags of the go command from one dash to two. For "loam test" it also puts -- before the
-// arguments after -args. Flag names of "loam test" may have the prefix "test.", as in go test.
+// goStyle converts flags of the go command from one dash to two. For "loam test" it also inserts -- between -args and
+// the arguments after it. As in go test, flag names of "loam test" may have the prefix "test.".
 func goStyle(args []string) []string {
 	if len(args) == 0 || passingBy[args[0]].flags == nil {
 		return args
@@ -156,7 +156,7 @@ func goStyle(args []string) []string {
 			continue
 		}
 		out = append(out, "--"+name)
-		if known.value != "" && !given && i+1 < len(args) { // the next argument is the value, whatever it looks like
+		if known.value != "" && !given && i+1 < len(args) { // the next argument is the value, even if it looks like a flag
 			i++
 			out = append(out, args[i])
 		}
@@ -164,8 +164,8 @@ func goStyle(args []string) []string {
 	return out
 }
 
-// find returns the flag for "name" or "name=value", or nil if there is no such flag. given reports whether there is
-// a value.
+// find returns the flag for an argument "name" or "name=value", or nil if there is no such flag. given reports whether
+// the argument contains a value.
 func (by passing) find(s string) (f *goFlag, given bool) {
 	name, _, given := strings.Cut(s, "=")
 	if i := slices.IndexFunc(by.flags, func(f goFlag) bool { return f.name == name }); i >= 0 {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// interruption is the signal that ended a command before its work was done. As an error, it is a context.Canceled.
+// interruption is the signal that interrupted a command. As an error, it matches context.Canceled.
 type interruption syscall.Signal
 
 func (i interruption) Error() string {
@@ -17,10 +17,10 @@ func (i interruption) Error() string {
 	return syscall.Signal(i).String()
 }
 
-// Is makes errors.Is(i, context.Canceled) true, as for the error of a canceled context.
+// Is reports true for context.Canceled, so that errors.Is treats an interruption like the error of a canceled context.
 func (i interruption) Is(target error) bool { return target == context.Canceled }
 
-// status returns the exit status that shells report for a process ended by the signal.
+// status returns the exit status that shells report for a process that the signal has ended.
 func (i interruption) status() int { return 128 + int(i) }
 
 // untilInterrupted returns a context that is canceled on SIGINT and SIGTERM, with an interruption as its cause.
@@ -38,7 +38,7 @@ func untilInterrupted() (ctx context.Context, stop func()) {
 }
 
 // endBySecondSignal restores the default signal handling when ctx is done, so that a second signal ends the process
-// at once. It is for commands that may take long to end and that leave nothing behind when killed.
+// immediately. It is for commands that may take long to end and that may be killed without consequences.
 func endBySecondSignal(ctx context.Context) {
 	context.AfterFunc(ctx, func() { signal.Reset(syscall.SIGINT, syscall.SIGTERM) })
 }

@@ -9,10 +9,9 @@
 //	loam gen --dev eth0 --dst IP    send and measure packets
 //	loam version                    show the version of Loam and the supported versions of Go
 //
-// The command only checks flags and converts them to the options of packages. Each subcommand has a file of its
-// name; this file contains the shared parts. A mistake of the user is reported in one line, with what is wrong and
-// what to do, and exit status 2. Messages of the go command about a program that does not build are passed on
-// unchanged.
+// The command only checks flags and converts them to the options of packages. Each subcommand has a file with its name;
+// this file contains the common parts. A mistake of the user is reported in one line that states the problem and its
+// solution, with exit status 2. If a program does not build, the messages of the go command are printed unchanged.
 package main
 
 import (
@@ -28,8 +27,8 @@ import (
 	"loam/unikernel"
 )
 
-// Exit statuses. A program that ran to its end determines the status itself. If a signal ended the command earlier,
-// the status is 128 plus the signal number.
+// Exit statuses. If a program has run to its end, the command returns the program's status. If a signal ended the
+// command earlier, the status is 128 plus the signal number.
 const (
 	statusFailed = 1 // an error that is not the user's mistake
 	statusUsage  = 2 // the command line is invalid
@@ -42,7 +41,8 @@ func main() {
 	os.Exit(status)
 }
 
-// usageError is a mistake of the user: what is wrong and what to do. do is empty if wrong says both.
+// usageError is a mistake of the user. wrong states the problem and do the solution; do is empty if wrong contains
+// both.
 type usageError struct{ wrong, do string }
 
 func (e *usageError) Error() string {
@@ -83,8 +83,8 @@ func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	return statusFailed
 }
 
-// failed prints why a program cannot run and returns the exit status. If the go command has failed, its own output
-// is printed and the status is 1.
+// failed prints why a program cannot run, and returns the exit status. If the go command has failed, its own output is
+// printed, and the exit status is 1.
 func failed(w io.Writer, e *unikernel.Error) int {
 	if e.Output == "" {
 		fmt.Fprintln(w, "loam:", oneLine(e))
@@ -115,8 +115,8 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// wrongFlag returns the error for a flag that is unknown or lacks its value. After the program's name, the flag is
-// probably meant for the program.
+// wrongFlag returns the error for a flag that is unknown or lacks its value. If the flag follows the name of the
+// program, the user probably meant it for the program, and the message says so.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	if wrong, ok := wrongValue(cmd, err); ok {
 		return wrong
@@ -128,7 +128,8 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return &usageError{err.Error(), do}
 }
 
-// knownCommand rejects arguments of a command that has only subcommands: they are misspelt subcommands.
+// knownCommand rejects arguments of a command that only has subcommands, since such an argument is a misspelt
+// subcommand.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -141,7 +142,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return &usageError{fmt.Sprintf("there is no command %q", args[0]), do}
 }
 
-// noArguments rejects arguments.
+// noArguments rejects all arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usageError{fmt.Sprintf("%s takes no argument, and got %q", cmd.CommandPath(), args[0]), "leave it out"}

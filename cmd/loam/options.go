@@ -16,8 +16,8 @@ import (
 	"loam/unikernel"
 )
 
-// The flags of "loam run", which "loam test" shares, and their meaning. Every check that does not need a build or a
-// run is made here, once.
+// The flags of "loam run", most of which also apply to "loam test". All checks that need neither a build nor a run are
+// made in this file.
 
 // runFlags are the flags as given by the user.
 type runFlags struct {
@@ -60,7 +60,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
 }
 
-// choice is a boolean flag that distinguishes "not given" from false.
+// choice is a boolean flag with three states: not given, true and false.
 type choice struct {
 	unikernel.TerminalUse
 }
@@ -80,10 +80,10 @@ func (c *choice) Set(s string) error {
 	return err
 }
 
-// Type implements pflag.Value. pflag writes flags of this type without a value.
+// Type implements pflag.Value. It returns "bool", for which pflag accepts the flag without a value.
 func (c *choice) Type() string { return "bool" }
 
-// Default memory of a virtual machine, for programs and for tests, which need more.
+// Default memory of a virtual machine for programs, and for tests, which need more.
 const (
 	runMemory  = "256M"
 	testMemory = "1G"
@@ -126,36 +126,36 @@ func (f *runFlags) shared() []string {
 	return args
 }
 
-// runOptions are the checked and parsed flags.
+// runOptions holds the flags after checking and parsing.
 type runOptions struct {
-	platform string // auto, vm or process; the next four fields are for a virtual machine
+	platform string // auto, vm or process; memory, cpus and model are for a virtual machine
 	memory   uint64
 	cpus     int
 	model    string
 
 	disks    []unikernel.Disk
-	readOnly bool // for the root image; disks have their own setting
-	snapshot bool // for the root image
+	readOnly bool // for the root image; each disk has its own setting
+	snapshot bool // writes to the root image are not saved
 	publish  []publication
-	relay    bool // published ports
+	relay    bool // connections to published ports pass through Loam's TCP, even in a process
 	volumes  []volume
-	root     string // folder or archive; "": none
+	root     string // folder, archive or ext4 image with the root file system; "": none
 	folder   string // working folder; "": the default
 	terminal unikernel.TerminalUse
 	user     string // user of a Linux program, USER[:GROUP]; "": root
 	net      network
 	env      []string // "KEY=VALUE"
-	pcap     string   // "": none
+	pcap     string   // name of the capture file; "": none
 	keepRoot bool
-	source   string // checkout of Loam's source; "": the copy in the command
-	program  string // as for "go run"
+	source   string // checkout of Loam's source; "": the copy that the command contains
+	program  string // package or file of the program, as for "go run"
 	args     []string
 }
 
 // volume is a file or folder of the host that the program sees.
 type volume struct {
 	host, guest string
-	writable    bool // the folder itself, to read and to write; otherwise a copy
+	writable    bool // the program can read and write the host's folder itself; otherwise it gets a copy
 	noCache     bool // for a writable folder: see unikernel.Shared
 }
 
@@ -170,7 +170,7 @@ type publication struct {
 // network is the network that the program is connected to.
 type network struct {
 	kind     networkKind
-	tap      string       // name of the device
+	tap      string       // name of the tap device
 	address  netip.Prefix // IPv4 address of the program
 	gateway  netip.Addr   // not valid: none
 	address6 netip.Prefix // IPv6 address; if neither address is valid: DHCP and router advertisements
@@ -182,12 +182,12 @@ type network struct {
 type networkKind int
 
 const (
-	userNetwork networkKind = iota // the gateway, which needs no privilege
+	userNetwork networkKind = iota // the gateway (package usernet), which needs no privilege
 	tapNetwork
-	noNetwork // loopback only
+	noNetwork // no network except the loopback interface
 )
 
-// options checks the flags and converts them to runOptions.
+// options checks the flags and converts them to runOptions. Errors are usageErrors.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
 	switch f.platform {
@@ -302,8 +302,8 @@ func parseVolumes(given []string) (all []volume, err error) {
 	return all, nil
 }
 
-// apart returns an error if a volume lies inside a folder that the program can change. Mounting it would create its
-// mount point in that folder, and so on the host.
+// apart returns an error if a volume lies inside a folder that the program can change. Mounting the inner volume would
+// create its mount point in that folder, and so on the host.
 func apart(all []volume, given map[string]string) error {
 	for _, outer := range all {
 		for _, v := range all {
@@ -333,7 +333,7 @@ func volumeMode(s string) (v volume, rest string) {
 	return v, s
 }
 
-// givable returns the reason why a volume cannot be given to a program, or nil if it can.
+// givable returns an error if a program cannot be given access to a volume.
 func givable(v volume) error {
 	if !v.writable {
 		return packable(v.host)
@@ -348,7 +348,7 @@ func givable(v volume) error {
 	return nil
 }
 
-// packable returns the reason why a file or folder of the host cannot be copied into the guest, or nil if it can.
+// packable returns an error if a file or folder of the host cannot be copied into the guest.
 func packable(host string) error {
 	st, err := os.Stat(host)
 	if err != nil {
@@ -363,7 +363,8 @@ func packable(host string) error {
 // parseSize parses the value of -m.
 func parseSize(s string) (uint64, error) { return parseSizeOf("-m", s) }
 
-// parseSizeOf parses a number of bytes as QEMU does: 256M, 2G. flag is for the message.
+// parseSizeOf parses a number of bytes with an optional unit, such as 256M or 2G, as QEMU does. flag is the name of the
+// flag, for the error message.
 func parseSizeOf(flag, s string) (uint64, error) {
 	number, unit := s, uint64(1<<20)
 	switch {
@@ -443,13 +444,14 @@ func (n *network) addresses(ips, gateways []string) error {
 	return nil
 }
 
-// validDevice checks a device name like dev_valid_name of Linux (net/core/dev.c): 1 to 15 bytes without slash,
-// colon or space, and not "." or "..". It also rejects the percent sign, which would make Linux choose a number.
+// validDevice reports whether a name is valid for a network device. It applies the rules of dev_valid_name of Linux
+// (net/core/dev.c): 1 to 15 bytes without slash, colon or space, and not "." or "..". It also rejects the percent sign,
+// which would make Linux choose a number.
 func validDevice(name string) bool {
 	return name != "" && len(name) < 16 && name != "." && name != ".." && !strings.ContainsAny(name, "/:% \t\n\v\f\r")
 }
 
-// parseAddress parses an address that a host can have, with its prefix length.
+// parseAddress parses an address with its prefix length. The address must be one that a host can have.
 func parseAddress(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	a := p.Addr()
@@ -473,7 +475,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// checkGateway rejects a router outside the network of our own address, or a second router of the same IP version.
+// checkGateway rejects a router outside the network own of the program's address, and a second router of the same IP
+// version.
 func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
 	case !own.IsValid():
@@ -489,7 +492,7 @@ func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	return nil
 }
 
-// publications parses the values of -p. No two may use the same port of the host.
+// publications parses the values of -p. It returns an error if two values use the same port of the host.
 func (f *runFlags) publications(kind networkKind) ([]publication, error) {
 	if len(f.publish) > 0 && kind != userNetwork {
 		return nil, &usageError{
@@ -517,8 +520,8 @@ func (f *runFlags) publications(kind networkKind) ([]publication, error) {
 	return all, nil
 }
 
-// parsePublication parses [ADDRESS:]PORT:PORT[/tcp|/udp]. An IPv6 address is in brackets. Without an address, only
-// programs on the host can connect.
+// parsePublication parses [ADDRESS:]PORT:PORT[/tcp|/udp]. An IPv6 address is written in brackets. Without an address,
+// only programs on the host can connect to the port.
 func parsePublication(s string) (p publication, ok bool) {
 	s, proto, given := strings.Cut(s, "/")
 	if given && proto != "tcp" && proto != "udp" {

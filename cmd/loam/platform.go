@@ -15,8 +15,8 @@ const (
 	platformProcess = "process"
 )
 
-// choosePlatform returns the platform for a value of --platform on this machine. If the value is auto, it writes the
-// choice and its reason to say, in one line.
+// choosePlatform returns the platform for a value of --platform on this machine. If the value is auto, it writes one
+// line with its choice and the reason to say.
 func choosePlatform(ctx context.Context, name string, say io.Writer) (unikernel.Choice, error) {
 	switch name {
 	case platformProcess:

@@ -68,8 +68,8 @@ and --platform process choose, and print nothing.`,
 	return cmd
 }
 
-// refusal returns a function for unikernel.Network.Refused. It prints a message about a reset connection to a published
-// port, once for each port.
+// refusal returns a function for unikernel.Network.Refused. When the guest refuses a connection to a published port,
+// the function prints a message, but only once for each port.
 func refusal(w io.Writer) func(port uint16) {
 	var said sync.Map
 	return func(port uint16) {
@@ -103,7 +103,7 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unikernel converts the options to unikernel.Options. The reason for an automatically chosen platform is written to
+// unikernel converts the options to unikernel.Options. If the platform is chosen automatically, it writes the reason to
 // say.
 func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Options, error) {
 	choice, err := choosePlatform(ctx, o.platform, say)
@@ -149,7 +149,7 @@ func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Op
 	return u, nil
 }
 
-// shared converts the folders that the program can change to unikernel.Shared.
+// shared returns the volumes that the program can change, as unikernel.Shared.
 func shared(volumes []volume) (all []unikernel.Shared) {
 	for _, v := range volumes {
 		if v.writable {
@@ -159,7 +159,7 @@ func shared(volumes []volume) (all []unikernel.Shared) {
 	return all
 }
 
-// packed converts the volumes that are copied to unikernel.Volume.
+// packed returns the volumes that are copied into the guest, as unikernel.Volume.
 func packed(volumes []volume) (all []unikernel.Volume) {
 	for _, v := range volumes {
 		if v.writable {

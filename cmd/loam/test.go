@@ -60,7 +60,8 @@ not run.`,
 	return cmd
 }
 
-// execCommand returns the value of -exec: the command that go test must prefix to each test binary.
+// execCommand returns the value of go test's flag -exec: the command, with its arguments, that go test starts for each
+// test binary.
 func (f *runFlags) execCommand() ([]string, error) {
 	if f.pcap != "" { // tests run in the folder of their package, so the path must be absolute
 		var err error
@@ -75,8 +76,8 @@ func (f *runFlags) execCommand() ([]string, error) {
 	return append([]string{self, "exec"}, f.shared()...), nil
 }
 
-// flagsOfGo adds -p=1 to the flags of go test if the test binaries use something that only one program at a time
-// can use.
+// flagsOfGo adds -p=1 to the flags of go test if the test binaries need something that only one program at a time can
+// use, such as a tap device or a capture file.
 func (f *runFlags) flagsOfGo(given []string) []string {
 	if f.net != "user" && f.net != "none" || f.pcap != "" {
 		return append([]string{"-p=1"}, given...)
@@ -84,7 +85,7 @@ func (f *runFlags) flagsOfGo(given []string) []string {
 	return given
 }
 
-// ended returns the error of a command whose program ended with the given status and error.
+// ended returns the error that a command returns after its program has ended with the given status and error.
 func ended(status int, err error) error {
 	if err == nil && status != 0 {
 		return exitError(status)

@@ -1,8 +1,8 @@
 // Package console is the driver of virtio consoles (virtio 1.2 section 5.3) with one port.
 //
-// Input is received in advance into buffers that the device fills. Output is copied, and Write returns when the
-// copy is in the queue. Write blocks if the terminal does not accept output, as on any slow terminal; Close
-// unblocks it. After an invalid response from the device, every call returns the error.
+// Buffers for input are given to the device in advance, and the device fills them. Output is copied into buffers; Write
+// returns when its copy is in the queue. Write blocks while the terminal does not accept output, as on any slow
+// terminal; Close unblocks it. After an invalid response from the device, every call returns an error.
 package console
 
 import (
@@ -17,7 +17,8 @@ import (
 	"loam/internal/crew"
 )
 
-// featureSize is VIRTIO_CONSOLE_F_SIZE. Queues and configuration are as for a device without F_MULTIPORT.
+// featureSize is VIRTIO_CONSOLE_F_SIZE: the device reports the size of the terminal. Without the feature F_MULTIPORT, a
+// console has two queues and a configuration for one port.
 const (
 	featureSize virtio.Features = 1 << 0
 
@@ -29,12 +30,12 @@ const (
 )
 
 const (
-	buffers    = 8    // in each direction
-	bufferSize = 4096 // bytes
+	buffers    = 8    // number of buffers in each direction
+	bufferSize = 4096 // size of each buffer in bytes
 
-	// drainBound limits how long Close waits for output to be accepted.
+	// drainBound is the maximum time that Close waits for the device to accept output.
 	drainBound = 2 * time.Second
-	// nudgeTime is how often a device that does not accept output is notified again.
+	// nudgeTime is the interval at which a device that does not accept output is notified again.
 	nudgeTime = 5 * time.Second
 )
 
@@ -45,7 +46,7 @@ type Device struct {
 	in     direction
 	out    direction
 
-	pending []byte // input received and not yet read; guarded by in.turn
+	pending []byte // input that was received and not yet read; guarded by in.turn
 
 	size     atomic.Uint32 // columns in the lower half, rows in the upper half
 	resized  chan struct{} // capacity 1: see Resized
@@ -56,7 +57,7 @@ type Device struct {
 	stopped sync.Once     // closes done
 	closing sync.Once
 	crew    crew.Crew
-	err     error // result of Close
+	err     error // result of Close, for later calls
 }
 
 // direction is a queue with its buffers, for input or output.
@@ -65,9 +66,9 @@ type direction struct {
 	// turn has capacity 1 and contains a token. The goroutine that has received the token may use the other fields;
 	// it then sends the token back.
 	turn  chan struct{}
-	slots [buffers]uint16 // buffer of each chain, by head
-	spare []uint16        // buffers that the device does not have
-	held  uint16          // in only: the buffer that pending is in
+	slots [buffers]uint16 // slots[h] is the number of the buffer in the chain with head h
+	spare []uint16        // numbers of the buffers that the device does not have
+	held  uint16          // for in only: the number of the buffer that contains pending
 }
 
 // Open initialises and starts a console. On error it closes v.
@@ -104,7 +105,8 @@ func Open(v *virtio.Device) (*Device, error) {
 	return d, nil
 }
 
-// init puts all buffers, from number first on, into spare. The turn is not available yet.
+// init initialises a direction, whose buffers are all spare. first is the number of its first buffer. turn does not
+// contain its token yet.
 func (x *direction) init(q *virtio.Queue, first int) {
 	x.queue, x.turn = q, make(chan struct{}, 1)
 	for i := range q.Size() {
@@ -112,8 +114,8 @@ func (x *direction) init(q *virtio.Queue, first int) {
 	}
 }
 
-// take and give acquire and release the turn of a direction. take returns an error when the console is closed or
-// has failed.
+// take and give acquire and release the turn of a direction: the right to use its fields. take returns an error when
+// the console is closed or has failed.
 func (d *Device) take(x *direction) error {
 	select {
 	case <-x.turn:
@@ -214,7 +216,7 @@ func (d *Device) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// Flush waits until the device has accepted all output that was written.
+// Flush waits until the device has accepted all output of earlier calls of Write.
 func (d *Device) Flush() error {
 	if err := d.take(&d.out); err != nil {
 		return err
@@ -230,7 +232,7 @@ func (d *Device) Flush() error {
 	}
 }
 
-// room waits for a spare output buffer.
+// room returns when a spare output buffer exists. It waits for one if necessary.
 func (d *Device) room() error {
 	for {
 		if err := d.reclaim(); err != nil || len(d.out.spare) > 0 {
@@ -290,7 +292,7 @@ func (d *Device) readSize() bool {
 	return err == nil && d.size.Swap(v) != v
 }
 
-// loop handles changes of the configuration until the console is closed or fails.
+// loop reads the terminal size after each change of the configuration, until the console is closed or fails.
 func (d *Device) loop() {
 	for {
 		select {
@@ -333,7 +335,7 @@ func (d *Device) Close() error {
 		d.drain()
 		d.stopped.Do(func() { close(d.done) })
 		d.crew.Wait()
-		<-d.in.turn // waits until the last user of the queue has returned the turn
+		<-d.in.turn // waits until the last user of the input queue has returned the token
 		<-d.out.turn
 		if d.err = d.device.Close(); d.err == nil {
 			d.device.Machine().Free(d.memory)

@@ -9,12 +9,12 @@ import (
 	"loam/driver"
 )
 
-// BAR is a base address register: the location of a range of a function's registers (PCI 3.0 section 6.2.5). The
-// zero value means none.
+// BAR is a base address register: it describes a range of registers of a function (PCI 3.0 section 6.2.5). The zero
+// value means that the BAR does not exist.
 type BAR struct {
-	Address uint64 // physical address or port; 0: not assigned
+	Address uint64 // physical address, or I/O port if Ports is set; 0: not assigned
 	Size    uint64 // a power of two, in bytes; 0: the BAR does not exist
-	Ports   bool   // it is in I/O space
+	Ports   bool   // the registers are in I/O space
 	wide    bool   // it is a 64-bit BAR
 }
 
@@ -36,8 +36,8 @@ func (f *Function) BAR(i int) BAR {
 	return f.bars[i]
 }
 
-// findBARs determines the size of every BAR: after ones are written, the bits that read as zero are fixed. The
-// device's decoding is disabled meanwhile.
+// findBARs determines the size of every BAR. It writes ones to the BAR; the bits that then read as zero are fixed, and
+// give the size. Meanwhile the device does not respond to accesses to its registers.
 func (f *Function) findBARs() {
 	enabled := f.read(regCommand) & (commandMemory | commandPorts)
 	f.command(0, commandMemory|commandPorts)
@@ -50,14 +50,14 @@ func (f *Function) findBARs() {
 	f.command(enabled, 0)
 }
 
-// sizeBAR determines the type, address and size of BAR i. The device's decoding must be disabled.
+// sizeBAR determines the type, address and size of BAR i. The caller must have disabled the device's address decoding.
 func (f *Function) sizeBAR(i int) BAR {
 	old, mask := f.probe(regBAR + 4*i)
 	switch {
 	case mask == 0:
 		return BAR{}
 	case old&barPorts != 0:
-		mask |= 0xffff_0000 // for I/O space, many devices implement only 16 address bits
+		mask |= 0xffff_0000 // in I/O space, many devices implement only 16 address bits
 		return BAR{Address: uint64(old &^ barPortMask), Size: sizeOf(uint64(mask&^barPortMask) | upperHalf), Ports: true}
 	}
 	b := BAR{Address: uint64(old &^ barMemoryMask), wide: old&barTypeMask == barWide && i+1 < len(f.bars)}
@@ -71,7 +71,7 @@ func (f *Function) sizeBAR(i int) BAR {
 	return b
 }
 
-// probe returns the value of a register and a mask of its writable bits. It restores the value.
+// probe returns the value of a register and a mask of its writable bits. It restores the register afterwards.
 func (f *Function) probe(register int) (old, mask uint32) {
 	old = f.read(register)
 	f.write(register, ^uint32(0))
@@ -80,7 +80,7 @@ func (f *Function) probe(register int) (old, mask uint32) {
 	return old, mask
 }
 
-// sizeOf returns the size for a mask of writable bits; 0 if the mask is invalid.
+// sizeOf returns the size of a range whose BAR has the writable bits mask; 0 if the mask is invalid.
 func sizeOf(mask uint64) uint64 {
 	size := mask & -mask // the lowest set bit
 	if size == 0 || mask != -size {
@@ -89,8 +89,8 @@ func sizeOf(mask uint64) uint64 {
 	return size
 }
 
-// Registers gives access to size bytes at an offset of a memory BAR. It returns ErrNoBAR if the range is not in the
-// BAR.
+// Registers gives access to size bytes at an offset of a BAR in memory space. It returns ErrNoBAR if the BAR does not
+// contain them.
 func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, error) {
 	b := f.BAR(bar)
 	const most = 1 << 30 // maximum size of a range of registers
@@ -104,25 +104,25 @@ func (f *Function) Registers(bar int, offset, size uint64) (driver.Registers, er
 	return r, nil
 }
 
-// Placed reports whether any memory BAR has an address, that is, whether firmware has assigned addresses.
+// Placed reports whether some BAR in memory space has an address, which means that firmware has assigned addresses.
 func (b *Bus) Placed() bool {
 	return slices.ContainsFunc(b.functions, func(f *Function) bool {
 		return slices.ContainsFunc(f.bars[:], func(r BAR) bool { return r.Size > 0 && r.Address != 0 && !r.Ports })
 	})
 }
 
-// Assign assigns an address from start to end to every memory BAR that has none, and configures the bridges in
-// front of them. The range must be unused. Assign is for machines whose firmware does not assign addresses: see
-// Placed.
+// Assign assigns addresses between start and end to all BARs in memory space that have none, and configures the bridges
+// that lead to them. No device may use the range yet. Assign is for machines whose firmware does not assign addresses:
+// see Placed.
 func (b *Bus) Assign(start, end uint64) error {
 	s := &space{next: start, end: end}
 	return b.assign(0, s)
 }
 
-// space is a range of free addresses, allocated from the start.
+// space is a range of unused addresses, which take allocates from the start.
 type space struct{ next, end uint64 }
 
-// take returns size bytes at a multiple of align, a power of two.
+// take allocates size bytes at a multiple of align, which is a power of two. It returns false if too few are left.
 func (s *space) take(size, align uint64) (uint64, bool) {
 	at := (s.next + align - 1) &^ (align - 1)
 	if at < s.next || at > s.end || size > s.end-at {
@@ -132,7 +132,7 @@ func (s *space) take(size, align uint64) (uint64, bool) {
 	return at, true
 }
 
-// assign assigns addresses on one bus, and on all buses behind its bridges.
+// assign assigns addresses to the functions on one bus, and on all buses behind its bridges.
 func (b *Bus) assign(bus uint8, s *space) error {
 	type want struct {
 		f   *Function
@@ -174,8 +174,8 @@ func (f *Function) place(i int, at uint64) {
 	}
 }
 
-// open assigns addresses to all devices behind a bridge, and makes the bridge forward accesses to them. A bridge
-// forwards whole MiB below 4 GiB (bridge 1.2 section 3.2.5.8).
+// open assigns addresses to all devices behind a bridge, and makes the bridge forward accesses to these addresses. The
+// forwarded range is below 4 GiB and consists of whole MiB (bridge 1.2 section 3.2.5.8).
 func (b *Bus) open(br *bridge, s *space) error {
 	const grain = 1 << 20
 	start, ok := s.take(0, grain)
@@ -186,7 +186,7 @@ func (b *Bus) open(br *bridge, s *space) error {
 		return err
 	}
 	if s.next == start {
-		return nil // no device behind it needs addresses
+		return nil // no device behind the bridge needs addresses
 	}
 	end, ok := s.take(0, grain)
 	if !ok || end > 1<<32 {

@@ -13,12 +13,13 @@ type Capability struct {
 	At int
 }
 
-// Capabilities returns the list. It ends at a pointer that is invalid or leads back to an earlier entry.
+// Capabilities returns the list of capabilities. The list ends at a pointer that is invalid or refers to an earlier
+// entry.
 func (f *Function) Capabilities() []Capability {
 	if f.read(regCommand)&statusCapabilities == 0 {
 		return nil
 	}
-	const first = 0x40 // after the standard header
+	const first = 0x40 // lowest offset after the standard header
 	var list []Capability
 	var seen [configSize / 4]bool
 	at := int(f.read(regCapability)) & 0xfc
@@ -26,7 +27,7 @@ func (f *Function) Capabilities() []Capability {
 		seen[at/4] = true
 		v := f.read(at)
 		if v == ^uint32(0) {
-			break // the device was removed
+			break // all ones: the device was removed
 		}
 		list = append(list, Capability{ID: uint8(v), At: at})
 		at = int(v>>8) & 0xfc

@@ -8,9 +8,9 @@ import (
 	"loam/driver"
 )
 
-// Address is the location of a function. The zero value is bus 0, device 0, function 0, the host bridge.
+// Address is the location of a function. The zero value is bus 0, device 0, function 0, which is the host bridge.
 type Address struct {
-	Bus, Device, Function uint8 // 256 buses with 32 devices with 8 functions each
+	Bus, Device, Function uint8 // a machine has up to 256 buses, each with 32 devices of 8 functions
 }
 
 // String returns the address in the form bus:device.function, as lspci prints it.
@@ -18,16 +18,16 @@ func (a Address) String() string {
 	return fmt.Sprintf("%02x:%02x.%x", a.Bus, a.Device, a.Function)
 }
 
-// config is an access method for configuration space. register is a multiple of 4. A register that does not exist
-// reads as all ones.
+// config is a method of access to configuration space. register is an offset, a multiple of 4. A register that does not
+// exist reads as all ones.
 type config interface {
 	read(a Address, register int) uint32
 	write(a Address, register int, v uint32)
 	size() int // size of each function's space in bytes
 }
 
-// portConfig is access mechanism #1 (PCI 3.0 section 3.2.2.3.2): one port selects the register, another transfers
-// the data.
+// portConfig is configuration mechanism #1 (PCI 3.0 section 3.2.2.3.2): a write to one I/O port selects a register, and
+// a second port transfers its value.
 type portConfig struct {
 	mu    sync.Mutex // makes the two port accesses atomic
 	ports driver.Ports
@@ -60,8 +60,9 @@ func (c *portConfig) write(a Address, register int, v uint32) {
 
 func (c *portConfig) size() int { return configSize }
 
-// memoryConfig is the enhanced mechanism of PCI Express (Base Specification section 7.2.2). Each bus is mapped
-// separately at the first access: all 256 buses would need 65,536 pages, and most machines have one bus.
+// memoryConfig is the enhanced configuration mechanism of PCI Express, which maps configuration space in memory (Base
+// Specification section 7.2.2). Each bus is mapped at its first access. All 256 buses would need 65,536 pages, and most
+// machines have only one bus.
 type memoryConfig struct {
 	machine driver.Machine
 	where   acpi.ECAM
@@ -75,7 +76,7 @@ const (
 	ecamBus  = 32 * 8 * ecamSize
 )
 
-// newMemoryConfig returns an error if the first bus cannot be accessed.
+// newMemoryConfig maps the first bus. It returns an error if that bus cannot be accessed.
 func newMemoryConfig(m driver.Machine, e acpi.ECAM) (*memoryConfig, error) {
 	c := &memoryConfig{machine: m, where: e}
 	var err error
@@ -85,7 +86,7 @@ func newMemoryConfig(m driver.Machine, e acpi.ECAM) (*memoryConfig, error) {
 	return c, nil
 }
 
-// bus returns the registers of a bus; nil if it does not exist.
+// bus returns the registers of a bus; nil if the bus does not exist or cannot be accessed.
 func (c *memoryConfig) bus(n uint8) driver.Registers {
 	c.mu.Lock()
 	defer c.mu.Unlock()

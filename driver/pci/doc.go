@@ -4,8 +4,8 @@
 // Reading order: config.go (configuration space), scan.go (finding functions), bar.go (location of registers),
 // capability.go, msix.go, msi.go.
 //
-// Firmware usually assigns addresses to all devices. Where it does not, or without firmware, Assign does. A
-// function belongs to one driver, which calls its methods from one goroutine.
+// Firmware usually assigns addresses to all devices. If it does not, or if there is no firmware, Assign does. A
+// function belongs to one driver, which calls its methods from one goroutine at a time.
 package pci
 
 import "errors"

@@ -6,19 +6,19 @@ import (
 	"loam/driver"
 )
 
-// CapabilityMSI is the ID of the capability for a message-signalled interrupt whose message is in configuration
-// space (PCI 3.0 section 6.8.1).
+// CapabilityMSI is the ID of the MSI capability: it contains the address and the data of one message-signalled
+// interrupt (PCI 3.0 section 6.8.1).
 const CapabilityMSI = 0x05
 
 // Bits of the capability's first register.
 const (
 	msiEnable   = 1 << 16
-	msiMultiple = 7 << 20 // number of messages; 0 means one
-	msiWide     = 1 << 23 // the address has 64 bits
+	msiMultiple = 7 << 20 // log2 of the number of enabled messages; 0 means one message
+	msiWide     = 1 << 23 // the message address has 64 bits
 )
 
-// MSI switches the function from its interrupt line to a message. It returns ErrNoMSI if the function lacks the
-// capability or cannot address m.
+// MSI makes the function send message m instead of asserting its interrupt line. It returns ErrNoMSI if the function
+// lacks the capability, or if its address register is too narrow for m.
 func (f *Function) MSI(m driver.Message) error {
 	at, ok := f.msi()
 	if !ok {
@@ -39,14 +39,14 @@ func (f *Function) MSI(m driver.Message) error {
 	return nil
 }
 
-// CloseMSI disables message-signalled interrupts.
+// CloseMSI disables the function's message-signalled interrupts.
 func (f *Function) CloseMSI() {
 	if at, ok := f.msi(); ok {
 		f.write(at, f.read(at)&^msiEnable)
 	}
 }
 
-// msi finds the capability.
+// msi returns the offset of the MSI capability; false if the function has none.
 func (f *Function) msi() (at int, ok bool) {
 	for _, c := range f.Capabilities() {
 		if c.ID == CapabilityMSI && c.At+16 <= configSize {

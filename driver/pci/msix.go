@@ -9,7 +9,7 @@ import (
 // MSIX is the MSI-X vector table of a function (PCI 3.0 section 6.8.2).
 type MSIX struct {
 	f     *Function
-	at    int // offset of the capability
+	at    int // offset of the MSI-X capability in configuration space
 	size  int // number of vectors
 	table driver.Registers
 }
@@ -19,7 +19,7 @@ const (
 	msixEnable      = 1 << 31
 	msixMaskAll     = 1 << 30
 	msixSizeMask    = 0x7ff // in bits 16 to 26: number of vectors minus one
-	msixIndexMask   = 7     // the BAR; the other bits are the offset in it
+	msixIndexMask   = 7     // number of the BAR with the table; the other bits are the table's offset in that BAR
 	vectorLen       = 16
 	vectorData      = 8
 	vectorControl   = 12
@@ -67,7 +67,7 @@ func (x *MSIX) Set(i int, m driver.Message) error {
 	return nil
 }
 
-// Close masks all vectors and disables MSI-X.
+// Close masks all vectors and disables MSI-X for the function.
 func (x *MSIX) Close() {
 	for i := range x.size {
 		x.table.Write32(i*vectorLen+vectorControl, vectorMasked)

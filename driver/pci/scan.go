@@ -11,8 +11,8 @@ import (
 // section 3.2).
 const (
 	regID         = 0x00
-	regCommand    = 0x04 // the lower half; the upper half is the status, whose bits are cleared by writing ones
-	regClass      = 0x08 // the class, and the revision in the lowest byte
+	regCommand    = 0x04 // command in the lower half; status in the upper half, whose bits are cleared by writing ones
+	regClass      = 0x08 // the class; the lowest byte is the revision
 	regHeader     = 0x0c
 	regBAR        = 0x10
 	regBuses      = 0x18 // bus numbers of a bridge
@@ -27,7 +27,7 @@ const (
 	commandNoLine = 1 << 10 // disables the interrupt line
 	commandMask   = 0xffff  // mask that leaves the status bits unchanged
 
-	statusCapabilities = 1 << 20 // in the upper half of regCommand
+	statusCapabilities = 1 << 20 // in the upper half of regCommand: the function has a list of capabilities
 
 	multiFunction = 0x80
 	headerDevice  = 0
@@ -36,12 +36,12 @@ const (
 	none = 0xffff // vendor ID that means no device
 )
 
-// Bus is the PCI hierarchy behind the host bridge.
+// Bus is the hierarchy of PCI buses behind the host bridge.
 type Bus struct {
 	machine   driver.Machine
 	config    config
 	functions []*Function // all except bridges, in the order of the scan
-	bridges   []*bridge   // parents before children
+	bridges   []*bridge   // parents precede their children
 }
 
 // bridge is a PCI-to-PCI bridge, which leads to another bus.
@@ -54,12 +54,12 @@ type bridge struct {
 type Function struct {
 	Address            Address
 	Vendor, Device     uint16
-	Subsystem          uint16 // subsystem ID, without the subsystem vendor
+	Subsystem          uint16 // subsystem ID, without the subsystem vendor ID
 	Class              uint32 // class, subclass, interface: 24 bits
 	Revision           uint8
 	bus                *Bus
 	bars               [6]BAR
-	Interrupt          uint8 // interrupt line that firmware has recorded; 0xff: none
+	Interrupt          uint8 // number of the interrupt line, as recorded by firmware; 0xff: none
 	InterruptConnected bool  // the function has an interrupt pin
 }
 
@@ -68,8 +68,8 @@ func (f *Function) String() string {
 	return fmt.Sprintf("pci %v (%04x:%04x)", f.Address, f.Vendor, f.Device)
 }
 
-// Scan finds all functions. It uses memory-mapped configuration space if firmware describes it, and I/O ports
-// otherwise. tables may be nil.
+// Scan finds all functions. If firmware describes memory-mapped configuration space, Scan uses it, and otherwise I/O
+// ports. tables may be nil.
 func Scan(m driver.Machine, tables *acpi.Tables) (*Bus, error) {
 	var c config = &portConfig{ports: m}
 	if tables != nil {
@@ -89,7 +89,7 @@ func Scan(m driver.Machine, tables *acpi.Tables) (*Bus, error) {
 // Functions returns all functions except bridges, in the order of the scan.
 func (b *Bus) Functions() []*Function { return b.functions }
 
-// scan visits the buses breadth first. It visits every bus once, even if bridges are misconfigured.
+// scan visits the buses breadth first. It visits each bus only once, even if bridges are misconfigured.
 func (b *Bus) scan() {
 	var seen [256]bool
 	seen[0] = true
@@ -124,8 +124,8 @@ func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
 	}
 }
 
-// cross returns the bus behind a bridge, and numbers it if firmware has not. It returns false for a bus number that
-// is already in use; that bridge is ignored.
+// cross returns the number of the bus behind the bridge at a. If firmware has not numbered the bus, cross does. It
+// returns false if the number belongs to another bus already; the bridge is then ignored.
 func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	buses := b.config.read(a, regBuses)
 	bus = uint8(buses >> 8)
@@ -144,8 +144,8 @@ func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	return bus, true
 }
 
-// number sets the bus number behind the bridge at a. It raises the limits of all bridges on the path, so that they
-// forward accesses to that bus (bridge 1.2 section 3.2.5.4).
+// number gives the bus behind the bridge at a its number. It also raises the highest bus number of all bridges on the
+// path from the root, so that they forward accesses to the new bus (bridge 1.2 section 3.2.5.4).
 func (b *Bus) number(a Address, bus uint8) {
 	v := b.config.read(a, regBuses)&0xff00_0000 | uint32(bus)<<16 | uint32(bus)<<8 | uint32(a.Bus)
 	b.config.write(a, regBuses, v)
@@ -176,17 +176,17 @@ func (b *Bus) newFunction(a Address, id uint32) *Function {
 	return f
 }
 
-// read and write access a register, whose offset must be in range.
+// read and write access a register of configuration space, whose offset must be in range.
 func (f *Function) read(register int) uint32     { return f.bus.config.read(f.Address, register) }
 func (f *Function) write(register int, v uint32) { f.bus.config.write(f.Address, register, v) }
 
-// command sets and clears bits of the command register. It writes zeros to the status bits in the same word, which
+// command sets and clears bits of the command register. The status bits are in the same word; writing zeros to them
 // leaves them unchanged.
 func (f *Function) command(set, clear uint32) {
 	f.write(regCommand, f.read(regCommand)&commandMask&^clear|set)
 }
 
-// Read32 reads a register of configuration space, for capabilities that this package does not support. Registers
+// Read32 reads a register of configuration space. It is for capabilities that this package does not support. Registers
 // out of range read as all ones.
 func (f *Function) Read32(register int) uint32 {
 	if register < 0 || register%4 != 0 || register >= f.bus.config.size() {
@@ -201,14 +201,14 @@ func (f *Function) Enable() { f.command(commandMemory|commandPorts|commandMaster
 // Disable reverses Enable. Afterwards the device can neither access memory nor raise its interrupt line.
 func (f *Function) Disable() { f.command(commandNoLine, commandMemory|commandPorts|commandMaster) }
 
-// Gone reports whether the device no longer responds because it was removed.
+// Gone reports whether the device no longer responds, usually because it was removed.
 func (f *Function) Gone() bool { return f.read(regID)&0xffff == none }
 
-// Line connects to the function's interrupt line, for a device without MSI-X. It uses the number that firmware has
-// recorded, which on PCs is also an input of the I/O APIC. Other routings are described only in AML and are not
-// supported.
+// Line connects to the function's interrupt line. It is for a device without MSI-X. It uses the line number that
+// firmware has recorded, which on PCs is also an input number of the I/O APIC. Other routings are described only in
+// AML, and are not supported.
 func (f *Function) Line() (driver.Interrupt, error) {
-	const unknown = 0xff // PCI 3.0 section 6.2.4
+	const unknown = 0xff // no interrupt line is recorded (PCI 3.0 section 6.2.4)
 	if !f.InterruptConnected || f.Interrupt == unknown {
 		return nil, fmt.Errorf("%v: firmware has routed no interrupt line to it", f)
 	}

@@ -1,6 +1,6 @@
-// Package power switches the machine off and receives presses of its power button. It supports the fixed hardware
-// of ACPI ("ACPI" 6.5 chapter 4), and the control registers and the event device of hardware-reduced machines. It
-// also supports QEMU's device that ends QEMU with an exit status.
+// Package power switches the machine off and reports presses of its power button. It supports three kinds of hardware:
+// the fixed hardware of ACPI ("ACPI" 6.5 chapter 4), the control registers and the event device of hardware-reduced
+// machines, and QEMU's device that ends QEMU with an exit status.
 package power
 
 import (
@@ -24,42 +24,42 @@ var (
 // register of reduced hardware (section 4.8.3.7).
 const (
 	eventButton  = 1 << 8
-	controlSCI   = 1 << 0 // the machine is in ACPI mode (SCI_EN)
-	controlType  = 10     // bit number of the field SLP_TYP
+	controlSCI   = 1 << 0 // SCI_EN: the machine is in ACPI mode
+	controlType  = 10     // number of the lowest bit of the field SLP_TYP
 	controlSleep = 1 << 13
 
 	sleepType   = 2
 	sleepEnable = 1 << 5
-	sleepWake   = 1 << 7 // in the status register
+	sleepWake   = 1 << 7 // WAK_STS, in the sleep status register
 )
 
-// bound is how long the machine may take to enter ACPI mode or to power off.
+// bound is the maximum time that the machine may take to enter ACPI mode or to switch off.
 const bound = 3 * time.Second
 
-// tick is the interval at which registers are polled, for at most bound.
+// tick is the interval at which registers are polled.
 const tick = 5 * time.Millisecond
 
 // Control controls the machine's power. Its methods may be called from several goroutines.
 type Control struct {
 	machine driver.Machine
 	power   acpi.Power
-	types   [2]uint8 // values that switch the machine off: see acpi.SleepTypes
+	types   [2]uint8 // values of SLP_TYP that switch the machine off: see acpi.SleepTypes
 	canOff  bool
 
 	mu sync.Mutex // guards the registers
 
-	// pressed has capacity 1. The loop sends without blocking when the button was pressed (full: an earlier press
-	// has not been received yet); the owner receives. It is never closed.
+	// pressed has capacity 1. After a press, the goroutine loop sends without blocking; if the channel is full, an
+	// earlier press has not been received yet. The owner of Control receives. The channel is never closed.
 	pressed chan struct{}
 	irq     driver.Interrupt // nil: there is no button
-	button  driver.Registers // event register of the button; nil: the fixed registers are used
-	mask    uint32           // bit of the button in that register
+	button  driver.Registers // event register of the button; nil: the button is a bit of the fixed registers
+	mask    uint32           // the bit of button that reports a press
 	done    chan struct{}    // closed by Close
 	closing sync.Once
 	crew    crew.Crew
 }
 
-// Open reads firmware's description of power control, enters ACPI mode and enables the power button. dsdt may be
+// Open evaluates firmware's description of power control, enters ACPI mode and enables the power button. dsdt may be
 // nil: see acpi.Tables.DSDT. trigger is the trigger mode of the system control interrupt: see acpi.MADT.Route.
 func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (*Control, error) {
 	c := &Control{machine: m, power: p, pressed: make(chan struct{}, 1), done: make(chan struct{})}
@@ -87,13 +87,13 @@ func Open(m driver.Machine, p acpi.Power, dsdt []byte, trigger driver.Trigger) (
 	}
 	c.irq = irq
 	port := uint16(p.Event1A.Address)
-	m.Out16(port, eventButton) // clears an earlier press
+	m.Out16(port, eventButton) // clears the report of an earlier press
 	m.Out16(port+uint16(p.EventLen/2), eventButton)
 	c.crew.Start(c.loop)
 	return c, nil
 }
 
-// openButton enables a button that is a separate device.
+// openButton enables a power button that is a device separate from the fixed registers.
 func (c *Control) openButton(b acpi.Button) (err error) {
 	trigger := driver.EdgeHigh
 	switch {
@@ -115,8 +115,8 @@ func (c *Control) openButton(b acpi.Button) (err error) {
 	return nil
 }
 
-// wasPressed reports whether the button was pressed since the last call. The interrupt is shared with other events,
-// none of which is enabled.
+// wasPressed reports whether the button was pressed since the last call. The interrupt line is shared with other
+// events; none of them is enabled.
 func (c *Control) wasPressed() bool {
 	if c.button != nil {
 		events := c.button.Read32(0)
@@ -131,7 +131,7 @@ func (c *Control) wasPressed() bool {
 	return true
 }
 
-// enterACPI switches the machine to ACPI mode if it is not in it yet (section 5.2.9.1).
+// enterACPI switches the machine to ACPI mode, unless it is in ACPI mode already (section 5.2.9.1).
 func (c *Control) enterACPI() error {
 	p := &c.power
 	if p.Command == 0 || p.Enable == 0 || p.Control1A.Address == 0 || c.read16(p.Control1A)&controlSCI != 0 {
@@ -146,10 +146,10 @@ func (c *Control) enterACPI() error {
 	return nil
 }
 
-// Pressed returns a channel that receives when the power button was pressed. Presses may be merged.
+// Pressed returns a channel that receives after the power button was pressed. Several presses may cause only one value.
 func (c *Control) Pressed() <-chan struct{} { return c.pressed }
 
-// HasButton reports whether the machine has a power button that Pressed reports.
+// HasButton reports whether the machine has a power button, whose presses Pressed reports.
 func (c *Control) HasButton() bool { return c.irq != nil }
 
 // loop handles interrupts of the button until Close.
@@ -170,8 +170,8 @@ func (c *Control) loop() {
 	}
 }
 
-// Off switches the machine off. It returns only on failure: ErrNone if firmware describes no way, ErrRefused if the
-// machine still runs after the time limit, which is the constant bound.
+// Off switches the machine off. It returns only on failure: ErrNone if firmware describes no way to switch the machine
+// off, ErrRefused if the machine still runs after the time bound.
 func (c *Control) Off() error {
 	if !c.canOff {
 		return ErrNone
@@ -190,7 +190,7 @@ func (c *Control) Off() error {
 	return ErrRefused
 }
 
-// sleep writes a sleep type to a control register, if the register exists.
+// sleep writes SLP_TYP with the value kind to a control register, if the register exists.
 func (c *Control) sleep(r acpi.Register, kind uint8) {
 	if r.Address == 0 {
 		return
@@ -201,7 +201,8 @@ func (c *Control) sleep(r acpi.Register, kind uint8) {
 	c.write16(r, v|controlSleep)
 }
 
-// Reset resets the machine. It returns only on failure: ErrNone or ErrRefused, as for Off.
+// Reset resets the machine. It returns only on failure: ErrNone if firmware describes no way to reset the machine,
+// ErrRefused if the machine still runs after the time bound.
 func (c *Control) Reset() error {
 	if c.power.Reset.Address == 0 {
 		return ErrNone
@@ -228,6 +229,6 @@ func (c *Control) Close() {
 	})
 }
 
-// Exit ends QEMU through its device isa-debug-exit at a port, with the exit status 2*code + 1. Without such a
-// device it returns.
+// Exit ends QEMU through its device isa-debug-exit, which is at an I/O port. The exit status is 2*code + 1. If the
+// machine has no such device, Exit returns.
 func Exit(m driver.Machine, port uint16, code uint8) { m.Out8(port, code) }

@@ -2,7 +2,7 @@ package power
 
 import "loam/boot/acpi"
 
-// ACPI registers are in I/O space or in memory.
+// ACPI registers are in I/O space or in memory. These functions access both kinds.
 
 func (c *Control) read16(r acpi.Register) uint16 {
 	if r.Space == acpi.SpacePort {

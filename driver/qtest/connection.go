@@ -13,8 +13,8 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// connection is the socket to QEMU. Each request line is answered by a response line; lines about interrupts arrive
-// in between. Requests do not allocate, because tests count the allocations of drivers.
+// connection is the socket to QEMU. QEMU answers each request line with a response line; between them it sends lines
+// about interrupts. Requests do not allocate, because tests count the allocations of drivers.
 type connection struct {
 	model.Lines // state of the I/O APIC's inputs, as QEMU reports it
 
@@ -22,7 +22,8 @@ type connection struct {
 
 	mu   sync.Mutex // serialises requests; guards line
 	line []byte
-	// answers has capacity 1. loop sends the responses, and closes it when QEMU has exited; question receives.
+	// answers has capacity 1. The goroutine loop sends responses, and closes the channel when QEMU has exited; the
+	// method question receives.
 	answers chan answer
 }
 
@@ -30,7 +31,7 @@ type connection struct {
 type answer struct {
 	ok    bool
 	value uint64
-	bytes []byte // set instead of value if the response is longer than 8 bytes
+	bytes []byte // set instead of value if the response has more than 8 bytes
 }
 
 func newConnection(c net.Conn) *connection {
@@ -40,7 +41,7 @@ func newConnection(c net.Conn) *connection {
 // loop reads responses and interrupts from QEMU until the connection is closed.
 func (c *connection) loop() {
 	defer close(c.answers)
-	in := bufio.NewReaderSize(c.c, 1<<20) // the longest line
+	in := bufio.NewReaderSize(c.c, 1<<20) // the buffer is as long as the longest line
 	for {
 		line, err := in.ReadSlice('\n')
 		if err != nil {
@@ -67,7 +68,7 @@ func (c *connection) loop() {
 	}
 }
 
-// parse parses a number without a prefix.
+// parse parses a number that has no prefix for its base.
 func parse(digits []byte, base uint64) (v uint64, ok bool) {
 	for _, d := range digits {
 		n := uint64(d - '0')
@@ -84,8 +85,8 @@ func parse(digits []byte, base uint64) (v uint64, ok bool) {
 
 func (c *connection) close() { c.c.Close() }
 
-// ask sends a command with numeric arguments and returns the response. ok is false if the response is not OK, or if
-// QEMU has exited.
+// ask sends a command with numeric arguments and returns the number in the response. ok is false if the response
+// reports an error, or if QEMU has exited.
 func (c *connection) ask(command string, numbers ...uint64) (v uint64, ok bool) {
 	a := c.question(command, numbers...)
 	return a.value, a.ok
@@ -105,7 +106,7 @@ func (c *connection) question(command string, numbers ...uint64) answer {
 	return <-c.answers
 }
 
-// read requests a number; it returns all ones if there is no response.
+// read requests the number at an address. It returns all ones if there is no response.
 func (c *connection) read(command string, at uint64) uint64 {
 	if v, ok := c.ask(command, at); ok {
 		return v
@@ -115,7 +116,7 @@ func (c *connection) read(command string, at uint64) uint64 {
 
 func (c *connection) write(command string, at, v uint64) { c.ask(command, at, v) }
 
-// I/O ports.
+// I/O ports, by which connection implements driver.Ports.
 
 func (c *connection) In8(port uint16) uint8       { return uint8(c.read("inb", uint64(port))) }
 func (c *connection) In16(port uint16) uint16     { return uint16(c.read("inw", uint64(port))) }

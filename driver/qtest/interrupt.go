@@ -9,8 +9,8 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// messages are message-signalled interrupts. Each has four bytes in the machine's memory, to which the device
-// writes its message.
+// messages are the message-signalled interrupts in use. Each has four bytes in the machine's memory; the device raises
+// the interrupt by writing to them.
 type messages struct {
 	mu  sync.Mutex // guards all
 	all map[*model.Interrupt]driver.Buffer
@@ -35,7 +35,7 @@ func (m *Machine) Message() (driver.Interrupt, driver.Message, error) {
 	return i, driver.Message{Address: b.Address, Data: 1}, nil
 }
 
-// lookForMessages polls the memory of all messages, every 50 µs.
+// lookForMessages polls the memory of all messages every 50 µs, and notifies the drivers whose message was written.
 func (m *Machine) lookForMessages() {
 	tick := time.NewTicker(50 * time.Microsecond)
 	defer tick.Stop()
@@ -48,7 +48,7 @@ func (m *Machine) lookForMessages() {
 		m.messages.mu.Lock()
 		for i, b := range m.messages.all {
 			if binary.LittleEndian.Uint32(b.Bytes) != 0 {
-				clear(b.Bytes) // before the notification: a later message is seen at the next poll
+				clear(b.Bytes) // before the notification, so that the next poll sees a later message
 				i.Ring()
 			}
 		}

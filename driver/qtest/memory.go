@@ -9,14 +9,14 @@ import (
 	"loam/driver/virtio/model"
 )
 
-// lowMemory is the end of the memory that a PC uses for other purposes.
+// lowMemory is the end of the memory that firmware and devices of a PC use.
 const lowMemory = 1 << 20
 
 // allocator allocates the machine's memory above lowMemory, first fit.
 type allocator struct {
 	mu       sync.Mutex // guards free
 	all      []byte     // the machine's memory
-	free     []piece    // sorted, and not adjacent to each other
+	free     []piece    // free pieces, sorted by address; no two are adjacent
 	messages messages
 }
 
@@ -50,7 +50,7 @@ func (a *allocator) Allocate(size, align int) (driver.Buffer, error) {
 	return driver.Buffer{}, errMemory
 }
 
-// Free implements driver.Machine.
+// Free implements driver.Machine. It panics if b is not an allocated buffer.
 func (a *allocator) Free(b driver.Buffer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,8 +91,8 @@ func (a *allocator) Held() int {
 // heap.
 func (a *allocator) Segments([]byte, []driver.Segment) (int, bool) { return 0, false }
 
-// Physical returns the machine's memory by address, for package boot/acpi. Below 1 MiB other memory may be mapped
-// over it, so Physical reads it through QEMU and returns a copy.
+// Physical returns the machine's memory at an address; package boot/acpi uses it to read firmware tables. Below 1 MiB,
+// firmware may be mapped over the memory. So Physical reads the memory through QEMU and returns a copy.
 func (m *Machine) Physical(address, size uint64) []byte {
 	if address > memorySize || size > memorySize-address {
 		return nil

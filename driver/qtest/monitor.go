@@ -17,8 +17,9 @@ func (m *Machine) Monitor(t testing.TB, command string) {
 	m.converse(t, fmt.Sprintf(`{"execute": %q}`, command))
 }
 
-// Connected waits until QEMU has noticed that the socket of its -netdev stream is connected. QEMU notices some time
-// after the other end has accepted the connection, and drops frames of the card until then.
+// Connected waits until QEMU has noticed that the socket of its -netdev stream is connected. cable is the ID of the
+// netdev. QEMU notices the connection some time after the other end has accepted it. Until then, QEMU drops the frames
+// that the card sends.
 func (m *Machine) Connected(t testing.TB, cable string) {
 	t.Helper()
 	const question = `{"execute": "human-monitor-command", "arguments": {"command-line": "info network"}}`
@@ -30,7 +31,7 @@ func (m *Machine) Connected(t testing.TB, cable string) {
 	t.Fatalf("QEMU does not connect %s", cable)
 }
 
-// converse executes one command and returns the response.
+// converse executes one command of the machine protocol and returns the response.
 func (m *Machine) converse(t testing.TB, command string) (answer string) {
 	t.Helper()
 	c, err := net.Dial("unix", filepath.Join(m.dir, "monitor"))
@@ -40,7 +41,7 @@ func (m *Machine) converse(t testing.TB, command string) (answer string) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(startBound))
 	lines := bufio.NewReader(c)
-	lines.ReadString('\n') // the greeting
+	lines.ReadString('\n') // skip the greeting of the protocol
 	for _, command := range []string{`{"execute": "qmp_capabilities"}`, command} {
 		fmt.Fprintln(c, command)
 		for answer = `{"event"`; strings.Contains(answer, `"event"`); {

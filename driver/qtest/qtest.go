@@ -1,14 +1,14 @@
-// Package qtest provides a machine that consists of QEMU's devices and an idle processor. It implements the
-// interface for drivers (loam/driver) over the qtest protocol (QEMU's docs/devel/qtest.rst), for tests. So an
-// ordinary Go test, without a kernel, shows that a driver works with QEMU's implementation of a device.
+// Package qtest provides a machine for tests that consists of QEMU's devices and an idle processor. It implements the
+// interface for drivers (loam/driver) with the qtest protocol (QEMU's docs/devel/qtest.rst). So an ordinary Go test,
+// without a kernel, shows that a driver works with QEMU's implementation of a device.
 //
-// The processor halts at its first instruction, which is in place of the firmware, so no device is configured.
-// (QEMU's accelerator "qtest", which has no processor, is not in Debian's QEMU.) Accesses to ports and registers
-// are lines of text over a socket. The machine's memory is a file that both processes map, so rings and buffers are
-// real shared memory. Message-signalled interrupts are written to that memory, and a goroutine polls for them.
-// Interrupt lines are inputs of the I/O APIC, which QEMU intercepts and reports.
+// The machine has a small program in place of firmware, which halts the processor at the first instruction. So no
+// device is configured. (QEMU's accelerator "qtest", which has no processor, is not in Debian's QEMU.) Accesses to
+// ports and registers are lines of text on a socket. The machine's memory is a file that QEMU and the test both map, so
+// rings and buffers are real shared memory. Devices write message-signalled interrupts to that memory, and a goroutine
+// polls for them. Interrupt lines are inputs of the I/O APIC; QEMU intercepts them and reports their changes.
 //
-// After QEMU has exited, all ports and registers read as all ones, as for a removed device.
+// After QEMU has exited, all ports and registers read as all ones, as they do after a device was removed.
 package qtest
 
 import (
@@ -35,36 +35,36 @@ const memorySize = 64 << 20
 type Machine struct {
 	*connection
 	allocator
-	dir     string // directory of its sockets
+	dir     string // temporary directory with the sockets and the memory file
 	memory  []byte // the machine's memory, from physical address 0
 	command *exec.Cmd
 	exited  <-chan struct{} // closed when the process has exited
 	stopped sync.Once
-	mayEnd  atomic.Bool // the test stops QEMU or waits for its exit
+	mayEnd  atomic.Bool // QEMU may exit: the test stops it, or waits for its exit
 	ended   sync.WaitGroup
 	done    chan struct{} // closed by Stop; ends lookForMessages
 }
 
 var _ driver.Machine = (*Machine)(nil)
 
-// Start starts QEMU and stops it at the end of the test. kind is the machine type ("q35", "microvm"); args are
-// further arguments, which add devices. A failure fails the test.
+// Start starts QEMU, and stops it at the end of the test. kind is QEMU's machine type, such as "q35" or "microvm"; args
+// are further arguments of QEMU, which add devices. The test fails if QEMU cannot be started.
 func Start(t testing.TB, kind string, args ...string) *Machine {
 	t.Helper()
 	return startIn(t, kind, args, false)
 }
 
-// Boot is like Start, but runs the machine's own firmware, which stops when it finds nothing to boot. If the
+// Boot is like Start, but the machine runs its normal firmware, which stops when it finds no disk to boot from. If the
 // firmware resets the machine, QEMU exits.
 func Boot(t testing.TB, kind string, args ...string) *Machine {
 	t.Helper()
 	return startIn(t, kind, args, true)
 }
 
-// startIn starts QEMU with the test's cleanup. boot selects the machine's own firmware.
+// startIn starts QEMU and registers the cleanup of the test. boot selects the machine's normal firmware.
 func startIn(t testing.TB, kind string, args []string, boot bool) *Machine {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "qtest") // a short path: the length of socket paths is limited
+	dir, err := os.MkdirTemp("", "qtest") // a short path, because the length of socket paths is limited
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func startIn(t testing.TB, kind string, args []string, boot bool) *Machine {
 	return m
 }
 
-// checkRuns fails the test if QEMU has exited unexpectedly, since the devices were gone from then on.
+// checkRuns fails the test if QEMU has exited unexpectedly: the test then had no devices.
 func (m *Machine) checkRuns(t testing.TB) {
 	select {
 	case <-m.exited:
@@ -129,7 +129,7 @@ func start(dir, kind string, args []string) (*Machine, error) {
 	go func() {
 		m.command.Wait()
 		close(exited)
-		l.Close() // ends Accept
+		l.Close() // makes Accept return if QEMU has exited before it has connected
 	}()
 	m.exited = exited
 	l.(*net.UnixListener).SetDeadline(time.Now().Add(startBound))
@@ -149,8 +149,8 @@ func start(dir, kind string, args []string) (*Machine, error) {
 	return m, nil
 }
 
-// halt returns firmware that halts the processor at its first instruction, 16 bytes before the end: SDM volume 3,
-// 10.1.4.
+// halt returns a firmware image that halts the processor at its first instruction, which is 16 bytes before the end of
+// the image (SDM volume 3, 10.1.4).
 func halt() []byte {
 	const size, start = 64 << 10, 64<<10 - 16
 	b := make([]byte, size)
@@ -158,7 +158,7 @@ func halt() []byte {
 	return b
 }
 
-const startBound = time.Minute // generous, for a busy machine
+const startBound = time.Minute // timeout for the start of QEMU; long enough on a busy machine
 
 // shareMemory creates and maps the file with the machine's memory.
 func shareMemory(path string) ([]byte, error) {

@@ -9,13 +9,13 @@ import (
 	"loam/driver/virtio"
 )
 
-// Way is a way to attach a virtio device to a machine.
+// Way is a method of attaching a virtio device to a machine, such as PCI with MSI-X.
 type Way struct {
 	Name  string
 	start func(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device)
 }
 
-// Ways are all ways to attach a virtio device.
+// Ways lists all methods of attaching a virtio device.
 var Ways = []Way{
 	{"PCI with MSI-X", func(t testing.TB, device, options string, args []string) (*Machine, *virtio.Device) {
 		return startPCI(t, device+"-pci", options, args)
@@ -29,15 +29,15 @@ var Ways = []Way{
 	{"MMIO", startMMIO},
 }
 
-// Start starts a machine with a device ("virtio-rng") and its options, and probes the device. args are further
-// arguments of QEMU.
+// Start starts a machine with a virtio device, and probes the device. device is the name without the bus, such as
+// "virtio-rng"; options are QEMU's options of the device, and args further arguments of QEMU.
 func (w Way) Start(t testing.TB, device, options string, args ...string) (*Machine, *virtio.Device) {
 	t.Helper()
 	return w.start(t, device, options, args)
 }
 
-// slot is the slot in which startPCI puts the device, and slotGSI the number of its interrupt line. There are no
-// firmware tables, so slotGSI is derived from QEMU's q35: PIRQ E to H are interrupts 20 to 23, and pin A of slot n
+// slot is the PCI slot in which startPCI puts the device, and slotGSI the number of its interrupt line. No firmware
+// table gives that number, so it is computed as on QEMU's q35: PIRQ E to H are interrupts 20 to 23, and pin A of slot n
 // is PIRQ E+n%4.
 const (
 	slot    = 4
@@ -55,8 +55,8 @@ func startPCI(t testing.TB, device, options string, args []string) (*Machine, *v
 	return m, d
 }
 
-// StartPCI starts a machine with a PCI device ("nvme") and its options, and finds its function. args are further
-// arguments of QEMU.
+// StartPCI starts a machine with a PCI device, and finds its function. device is QEMU's name, such as "nvme"; options
+// are QEMU's options of the device, and args further arguments of QEMU.
 func StartPCI(t testing.TB, device, options string, args ...string) (*Machine, *pci.Function) {
 	t.Helper()
 	m := Start(t, "q35", append([]string{"-device", fmt.Sprintf("%s,bus=pcie.0,addr=%d,%s", device, slot, options)}, args...)...)
@@ -79,7 +79,8 @@ func StartPCI(t testing.TB, device, options string, args ...string) (*Machine, *
 	return nil, nil
 }
 
-// Layout of the devices in QEMU's microvm: QEMU's hw/i386/microvm.c. The last slot is used first.
+// Registers of the virtio devices in QEMU's microvm: QEMU's hw/i386/microvm.c. QEMU puts the first device into the last
+// slot.
 const (
 	mmioBase   = 0xfeb0_0000
 	mmioSize   = 512

@@ -1,4 +1,4 @@
-// Package rng is the driver of virtio entropy devices (virtio 1.2 section 5.4), which provide random bytes of the
+// Package rng is the driver of virtio entropy devices (virtio 1.2 section 5.4), which provide random bytes from the
 // host.
 package rng
 
@@ -14,7 +14,7 @@ import (
 // chunk is the size of a request in bytes.
 const chunk = 512
 
-// bound is the timeout of a request. The device may have to wait for entropy itself.
+// bound is the timeout of a request. It is long because the device may have to wait for entropy.
 const bound = 10 * time.Second
 
 // Device is an open entropy device. Its methods may be called from several goroutines.
@@ -22,12 +22,12 @@ type Device struct {
 	device *virtio.Device
 	queue  *virtio.Queue
 	buffer driver.Buffer
-	// turn has capacity 1 and contains a token. Read receives the token before it uses the queue and sends it back
+	// turn has capacity 1 and contains a token. Read takes the token before it uses the queue and puts it back
 	// afterwards.
 	turn    chan struct{}
 	done    chan struct{} // closed by Close; unblocks Read
 	closing sync.Once
-	err     error // result of Close
+	err     error // result of Close, for later calls
 }
 
 // Open initialises and starts a device. On error it closes d.
@@ -101,7 +101,7 @@ func (r *Device) answer() (uint32, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !ok || written == 0: // section 5.4.6.1: a response has at least one byte
+	case !ok || written == 0: // section 5.4.6.1: the device must return at least one byte
 		return 0, fmt.Errorf("%v: %w: no random bytes", r.device, virtio.ErrNonsense)
 	}
 	return written, nil
@@ -111,7 +111,7 @@ func (r *Device) answer() (uint32, error) {
 func (r *Device) Close() error {
 	r.closing.Do(func() {
 		close(r.done)
-		<-r.turn // the last Read has returned
+		<-r.turn // waits until the last Read has returned the token
 		if r.err = r.device.Close(); r.err == nil {
 			r.device.Machine().Free(r.buffer)
 		}

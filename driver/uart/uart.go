@@ -1,9 +1,9 @@
 // Package uart is the driver of 16550 serial ports (National Semiconductor PC16550D data sheet, June 1995). It uses
 // interrupts in both directions.
 //
-// One goroutine, loop, owns the registers. Two buffers connect it to callers, for received bytes and for bytes to
-// send. While the receive buffer is full, the driver does not read from the port. So a sender with flow control,
-// such as a monitor that reads a pipe, loses no data.
+// One goroutine, loop, owns the registers. Two buffers connect it to callers: one for received bytes, one for bytes to
+// send. While the receive buffer is full, the driver does not read from the port. So no data is lost if the sender has
+// flow control, as a monitor that reads a pipe does.
 package uart
 
 import (
@@ -32,9 +32,9 @@ const (
 // Registers, as offsets from the first port (data sheet, table II), and their bits.
 const (
 	data        = 0 // read: a received byte; write: a byte to send
-	enable      = 1 // interrupt enable
-	identify    = 2 // read: interrupt identification
-	queues      = 2 // write: FIFO control
+	enable      = 1 // interrupt enable register
+	identify    = 2 // read: interrupt identification register
+	queues      = 2 // write: FIFO control register
 	lineControl = 3
 	modem       = 4
 	lineStatus  = 5
@@ -43,29 +43,30 @@ const (
 	enableReceived = 1 << 0
 	enableEmpty    = 1 << 1
 
-	identifyQueues = 3 << 6 // both set: the FIFOs are enabled and work
+	identifyQueues = 3 << 6 // both bits set: the FIFOs are enabled and work
 	queuesReset    = 7      // enables and clears the FIFOs
 
 	bits8   = 3      // 8 data bits, no parity, 1 stop bit
-	divisor = 1 << 7 // maps the divisor to the first two registers
+	divisor = 1 << 7 // while set, the first two registers are the divisor of the bit rate
 
 	modemOn = 1<<0 | 1<<1 | 1<<3 // DTR, RTS, and OUT2, which enables the interrupt output
 
 	statusReceived = 1 << 0
 	statusOverrun  = 1 << 1
 	statusEmpty    = 1 << 5
-	statusNothing  = 0xff // no device responds
+	statusNothing  = 0xff // value of the register if no device responds
 )
 
 const (
 	queueDepth = 16
 	bufferSize = 4096
 
-	// burst limits the bytes that one call of attend moves, since a faulty port may report more data without end.
+	// burst is the maximum number of bytes that one call of attend moves: a faulty port may report data without end.
 	burst = 256
-	// retry is the polling interval while there is data to send, in case an interrupt is lost.
+	// retry is the polling interval while there is data to send. Polling continues the transfer if an interrupt was
+	// lost.
 	retry = 100 * time.Millisecond
-	// drainBound limits how long Close waits for the send buffer to become empty.
+	// drainBound is the maximum time that Close waits for the send buffer to become empty.
 	drainBound = 2 * time.Second
 )
 
@@ -76,14 +77,15 @@ type Port struct {
 	irq   driver.Interrupt
 	depth int // size of the transmit FIFO in bytes
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards in, out and failure
 	in, out buffer
-	failure error // ErrGone
+	failure error // ErrGone after the port has failed, otherwise nil
 
-	// Each has capacity 1 and is sent to without blocking (full: a notification is already pending).
-	kick    chan struct{} // Read and Write send when loop has work
-	arrived chan struct{} // loop sends when in is not empty
-	room    chan struct{} // loop sends when out is not full
+	// Notifications. Each channel has capacity 1. The sender does not block: if the channel is full, a notification is
+	// already pending.
+	kick    chan struct{} // sent by Read and Write when loop has work
+	arrived chan struct{} // sent by loop when in is not empty
+	room    chan struct{} // sent by loop when out is not full
 
 	// Locks for Read and Write, each with capacity 1: the caller that has sent to the channel holds the lock.
 	reading, writing chan struct{}
@@ -98,12 +100,12 @@ type Port struct {
 
 // Counters counts events since the port was opened.
 type Counters struct {
-	Received, Sent uint64 // bytes
-	Overruns       uint64 // times that the port's receive FIFO overflowed
+	Received, Sent uint64 // numbers of bytes
+	Overruns       uint64 // number of overflows of the port's receive FIFO, each with data loss
 }
 
-// Open opens the serial port at I/O address base, which interrupts by the line gsi. It sets 115200 bits a second, 8
-// data bits, no parity, 1 stop bit. It returns ErrAbsent if there is no port.
+// Open opens the serial port at I/O address base, whose interrupt line is gsi. It sets 115200 bits per second, 8 data
+// bits, no parity, 1 stop bit. It returns ErrAbsent if there is no port.
 func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, error) {
 	for _, v := range []uint8{0x5a, 0xa5} {
 		m.Out8(base+scratch, v)
@@ -125,7 +127,7 @@ func Open(m driver.Machine, base uint16, gsi uint32, t driver.Trigger) (*Port, e
 	return p, nil
 }
 
-// setUp configures the line and detects whether the FIFOs work.
+// setUp configures the port and detects whether its FIFOs work.
 func (p *Port) setUp() {
 	p.put(enable, 0)
 	p.put(lineControl, divisor)
@@ -151,7 +153,7 @@ func ring(c chan struct{}) {
 	}
 }
 
-// loop serves the port until it is closed or fails. Only loop accesses the registers after Open.
+// loop handles the port until it is closed or fails. After Open, only loop accesses the registers.
 func (p *Port) loop() {
 	timer := time.NewTimer(retry)
 	defer timer.Stop()
@@ -177,8 +179,8 @@ func (p *Port) loop() {
 	}
 }
 
-// attend moves bytes in both directions. more reports that the port has more to do; pending that the send buffer is
-// not empty.
+// attend moves bytes in both directions. more means that it has to be called again at once; pending means that the send
+// buffer is not empty.
 func (p *Port) attend() (more, pending bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,7 +216,7 @@ func (p *Port) attend() (more, pending bool) {
 	return more, pending
 }
 
-// step moves the bytes that can be moved without waiting, and reports whether there were any.
+// step moves the bytes that can be moved without waiting, and reports whether it has moved any.
 func (p *Port) step() bool {
 	s := p.get(lineStatus)
 	if s == statusNothing {
@@ -285,7 +287,7 @@ func (p *Port) Read(b []byte) (int, error) {
 	}
 }
 
-// Write returns when all of b is in the send buffer.
+// Write writes b to the send buffer. It returns when the buffer contains all of b; it blocks while the buffer is full.
 func (p *Port) Write(b []byte) (n int, err error) {
 	if err := p.enter(p.writing); err != nil {
 		return 0, err
@@ -361,7 +363,7 @@ func (p *Port) drain() {
 // buffer is a circular buffer of bytes.
 type buffer struct {
 	bytes      [bufferSize]byte
-	head, tail uint32 // total bytes taken and put; they wrap around
+	head, tail uint32 // number of bytes removed and added so far; both counts wrap around
 }
 
 func (b *buffer) len() int  { return int(b.tail - b.head) }

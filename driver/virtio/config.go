@@ -2,11 +2,13 @@ package virtio
 
 import "fmt"
 
-// generationTries limits the attempts to read a configuration that changes meanwhile (section 2.5.1).
+// generationTries is the maximum number of attempts to read a configuration that changes during the read (section
+// 2.5.1).
 const generationTries = 16
 
-// ReadConfig calls read until the configuration has not changed during a call. size is the number of bytes that
-// read accesses. It returns ErrLayout if the configuration is shorter, or if it changes during every attempt.
+// ReadConfig calls read, and repeats this until the configuration has not changed during the call. size is the number
+// of bytes that read accesses. It returns ErrLayout if the configuration is shorter than size, or if it changes during
+// each attempt.
 func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	r := d.t.config()
 	if r == nil || r.Size() < size {
@@ -22,17 +24,17 @@ func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	return d.wrap(fmt.Errorf("%w: its configuration does not stay", ErrLayout))
 }
 
-// Config reads fields of the configuration, with accesses of the field's width (section 4.1.3.1).
+// Config reads fields of the configuration. Each access has the width of the field (section 4.1.3.1).
 type Config struct{ d *Device }
 
 // U8 returns the one-byte field at an offset.
 func (c Config) U8(at int) uint8 { return c.d.t.config().Read8(at) }
 
-// U16 returns a two-byte field.
+// U16 returns the two-byte field at an offset.
 func (c Config) U16(at int) uint16 { return c.d.t.config().Read16(at) }
 
-// U32 returns a four-byte field.
+// U32 returns the four-byte field at an offset.
 func (c Config) U32(at int) uint32 { return c.d.t.config().Read32(at) }
 
-// U64 returns an eight-byte field, which is read in two halves.
+// U64 returns the eight-byte field at an offset. It reads the field in two halves.
 func (c Config) U64(at int) uint64 { return uint64(c.U32(at)) | uint64(c.U32(at+4))<<32 }

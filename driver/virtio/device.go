@@ -9,12 +9,12 @@ import (
 )
 
 // Device is a virtio device during and after its initialisation (section 3.1.1). It belongs to one driver, which
-// initialises it from one goroutine. Afterwards Check, Close, Err, Fail and the queues may be used from other
-// goroutines. A step that fails closes the device.
+// initialises it in one goroutine. Afterwards Check, Close, Err, Fail and the queues may be used in other goroutines.
+// If a step of the initialisation fails, it closes the device.
 //
-// The states of a device are: probed; negotiated (Negotiate); set up (SetUp); started (Start), in which its queues
-// work; failed (Check or Fail), from which only Close leads; and closed. Err returns the error of the last two
-// states.
+// The states of a device are: probed; negotiated, after Negotiate; set up, after SetUp; started, after Start; failed,
+// after Fail or a Check that found an error; and closed. The queues work while the device is started. A failed device
+// can only be closed. For a failed or closed device, Err returns the error.
 type Device struct {
 	machine driver.Machine
 	t       transport
@@ -23,14 +23,14 @@ type Device struct {
 
 	interrupts interrupts
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards closed, failure and last
 	closed  bool
 	failure error // why the device failed; nil while it works
-	last    error // result of Close
+	last    error // result of Close, for later calls
 }
 
-// resetBound is the timeout of a reset and resetTick the polling interval. Devices of monitors reset at once;
-// section 2.4.2 defines no timeout.
+// resetBound is the timeout of a reset, and resetTick the interval at which the status is polled. The devices of
+// virtual machine monitors reset immediately. Section 2.4.2 defines no timeout.
 const (
 	resetBound = 2 * time.Second
 	resetTick  = time.Millisecond
@@ -51,14 +51,15 @@ func (d *Device) Machine() driver.Machine { return d.machine }
 
 func (d *Device) wrap(err error) error { return fmt.Errorf("%v: %w", d, err) }
 
-// Negotiate resets the device and negotiates features: all of need, and those of want that the device offers.
-// VERSION_1 is always required. ACCESS_PLATFORM is accepted if it is offered, since drivers use only addresses from
-// driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
+// Negotiate resets the device and negotiates features: all features in need, and those features in want that the device
+// offers. VERSION_1 is always required. ACCESS_PLATFORM is accepted if it is offered, since drivers use only device
+// addresses, from driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
 func (d *Device) Negotiate(need, want Features) error {
 	return d.NegotiateBy(need, func(Features) Features { return want })
 }
 
-// NegotiateBy is like Negotiate, for a driver whose optional features depend on what the device offers.
+// NegotiateBy is like Negotiate, for a driver whose choice of optional features depends on the features that the device
+// offers.
 func (d *Device) NegotiateBy(need Features, want func(offers Features) Features) error {
 	if err := d.reset(); err != nil {
 		d.closed = true
@@ -88,7 +89,8 @@ func (d *Device) NegotiateBy(need Features, want func(offers Features) Features)
 // Has reports whether features were negotiated.
 func (d *Device) Has(f Features) bool { return d.accepts.Has(f) }
 
-// give aborts the initialisation of the device with the status FAILED (section 3.1.1), and closes it.
+// give ends the initialisation of the device after an error: it sets the status FAILED (section 3.1.1), closes the
+// device and returns the error.
 func (d *Device) give(err error) error {
 	d.t.setStatus(d.t.status() | statusFailed)
 	d.Close()
@@ -110,7 +112,7 @@ func (d *Device) reset() error {
 type QueueSpec struct {
 	Index    int
 	Size     int  // maximum number of descriptors, a power of two
-	Indirect bool // chains of several segments use indirect tables, if the device supports them
+	Indirect bool // a chain of several segments uses an indirect table, if the device supports this
 	Segments int  // maximum number of segments in a chain, at least MaxSegments
 }
 
@@ -137,7 +139,7 @@ func (d *Device) SetUp(specs ...QueueSpec) ([]*Queue, error) {
 	return d.queues, nil
 }
 
-// Start completes the initialisation; the device may now use its queues.
+// Start completes the initialisation. The device may use its queues from then on.
 func (d *Device) Start() error {
 	d.t.setStatus(statusAcknowledge | statusDriver | statusFeaturesOK | statusDriverOK)
 	if d.t.status()&statusDriverOK == 0 {
@@ -146,12 +148,12 @@ func (d *Device) Start() error {
 	return nil
 }
 
-// Changed returns a channel that receives when the configuration has changed or the device has failed. The driver
-// then calls Check.
+// Changed returns a channel that receives after the configuration has changed or the device has failed. The driver then
+// calls Check.
 func (d *Device) Changed() <-chan struct{} { return d.interrupts.config }
 
-// Check reads the device's status and returns an error if the device has failed (section 2.1.2). The error is
-// permanent.
+// Check reads the device's status and returns an error if the device has failed (section 2.1.2). All later calls return
+// the same error.
 func (d *Device) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -174,7 +176,7 @@ func (d *Device) Fail(err error) {
 	}
 }
 
-// Err returns why the device failed, ErrClosed after Close, and nil while the device works.
+// Err returns the error with which the device failed, ErrClosed after Close, and nil while the device works.
 func (d *Device) Err() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,9 +186,9 @@ func (d *Device) Err() error {
 	return d.failure
 }
 
-// Close resets the device and releases its interrupts and queues. The driver must not use them any more. If Close
-// returns ErrReset, the device may still write to memory that it was given. In this case the memory of the queues
-// is not reused, and the driver must not reuse its own buffers either. Further calls of Close return the same
+// Close resets the device and releases its interrupts and queues; the driver must not use them any more. If Close
+// returns ErrReset, the device did not stop and may still write to the memory that it was given. So the memory of the
+// queues is not reused, and the driver must not reuse its own buffers either. Further calls of Close return the same
 // result.
 func (d *Device) Close() error {
 	d.mu.Lock()
@@ -197,7 +199,7 @@ func (d *Device) Close() error {
 	d.closed = true
 	d.last = d.reset()
 	if d.t.stop() {
-		d.last = nil // the bus prevents accesses to memory
+		d.last = nil // the bus now prevents the device's accesses to memory, so its memory may be reused
 	}
 	d.interrupts.close()
 	if d.last != nil {

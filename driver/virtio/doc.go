@@ -11,9 +11,9 @@
 //	queues, err := d.SetUp(virtio.QueueSpec{Size: 256})
 //	err = d.Start()
 //
-// Devices are not trusted. A ring checks every completion against its outstanding requests. The first invalid one
-// returns ErrNonsense and disables the ring: a device that makes such an error cannot be trusted with memory. Every
-// wait for a device (a reset, a response) has a timeout.
+// Devices are not trusted. A ring checks every completion of a request against its list of outstanding requests. At the
+// first invalid completion it returns ErrNonsense and disables itself, because a device with such an error cannot be
+// trusted to write only to the memory it was given. Every wait for a device (a reset, a response) has a timeout.
 package virtio
 
 import "errors"

@@ -15,7 +15,7 @@ const (
 // Has reports whether the set contains all of want.
 func (f Features) Has(want Features) bool { return f&want == want }
 
-// Kind is the type of a device (section 5).
+// Kind is the type of a virtio device, with the numbers of section 5.
 type Kind uint16
 
 // Types of device that Loam has drivers for.

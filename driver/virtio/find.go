@@ -8,15 +8,15 @@ import (
 	"loam/driver/pci"
 )
 
-// Places are the places to search for devices; each may be empty.
+// Places lists the sources in which Find looks for devices; each field may be empty.
 type Places struct {
 	Bus         *pci.Bus
 	DSDT        []byte // the firmware's DSDT: see acpi.Tables.DSDT
-	CommandLine string // see ParseCommandLine
+	CommandLine string // the kernel command line: see ParseCommandLine
 }
 
-// Find probes all places. It returns the virtio devices, those on the PCI bus first, and an error for each virtio
-// device that was rejected. An address that is listed twice is probed once.
+// Find probes the devices that the fields of p list. It returns the virtio devices, those on the PCI bus first, and an
+// error for each virtio device that it rejects. An address that is listed twice is probed only once.
 func Find(m driver.Machine, p Places) (devices []*Device, refused []error) {
 	probed := func(d *Device, err error) {
 		switch {

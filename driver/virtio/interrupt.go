@@ -5,21 +5,21 @@ import (
 	"loam/internal/crew"
 )
 
-// interrupts are the interrupts of a device. There are three configurations:
+// interrupts holds the interrupts of a device. Depending on the device, there are three configurations:
 //
 //	a message for every queue and one for the configuration: each notifies its user
 //	one message for all: a goroutine notifies all users
 //	a line: a goroutine reads the reason from the device and notifies the users concerned
 type interrupts struct {
-	config <-chan struct{} // see Device.Changed
+	config <-chan struct{} // the channel that Device.Changed returns
 	all    []driver.Interrupt
-	shared chan struct{} // used as config if one interrupt serves all
+	shared chan struct{} // used as config if one interrupt is for the configuration and all queues
 
-	stop chan struct{} // closed by close; ends the goroutine
+	stop chan struct{} // closed by the method close; ends the goroutine
 	crew crew.Crew
 }
 
-// connect allocates the interrupts of the device. After an error, close releases the interrupts that were
+// connect allocates the interrupts of the device. If it returns an error, the method close releases those that it has
 // allocated.
 func (d *Device) connect() error {
 	d.interrupts.stop = make(chan struct{})
@@ -81,13 +81,13 @@ func (d *Device) connectShared() error {
 			return err
 		}
 	}
-	d.interrupts.all = nil // dispatch adds the interrupt again
+	d.interrupts.all = nil // dispatch will add the interrupt again
 	d.dispatch(i, func() uint32 { return interruptQueue | interruptConfig })
 	return nil
 }
 
-// dispatch starts the goroutine for an interrupt that serves all queues. reason returns bits of interruptQueue and
-// interruptConfig.
+// dispatch starts the goroutine for an interrupt that all queues share. reason returns the reasons for the last
+// interrupt: the bits interruptQueue and interruptConfig.
 func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
 	x := &d.interrupts
 	x.all = append(x.all, i)
@@ -96,7 +96,7 @@ func (d *Device) dispatch(i driver.Interrupt, reason func() uint32) {
 	x.crew.Start(func() { d.distribute(i, reason) })
 }
 
-// distribute forwards notifications of an interrupt until close.
+// distribute notifies the users of the queues and of the configuration after each interrupt, until close is called.
 func (d *Device) distribute(i driver.Interrupt, reason func() uint32) {
 	x := &d.interrupts
 	for {

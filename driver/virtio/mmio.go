@@ -9,7 +9,7 @@ import (
 	"loam/driver"
 )
 
-// Virtio over MMIO (section 4.2), version 2.
+// Virtio over MMIO (section 4.2), which is version 2 of the register layout.
 
 // MMIO is the location of a device with memory-mapped registers, from firmware (acpi.VirtioMMIO) or the command
 // line.
@@ -45,7 +45,7 @@ const (
 
 	magic = 0x74726976 // "virt"
 
-	mostMMIO = 1 << 20 // limit for the size of the registers in bytes; larger than any device needs
+	mostMMIO = 1 << 20 // maximum size of the registers in bytes; no device needs as much
 )
 
 // mmioTransport is a device over MMIO.
@@ -57,8 +57,8 @@ type mmioTransport struct {
 	deviceKind Kind
 }
 
-// ProbeMMIO returns the device at a location. It returns ErrNotVirtio if there is none, or only an empty slot
-// (device ID 0), and ErrLegacy for a legacy device.
+// ProbeMMIO returns the device at a location. It returns ErrNotVirtio if there is no virtio device or only an empty
+// slot (device ID 0), and ErrLegacy for a legacy device.
 func ProbeMMIO(m driver.Machine, where MMIO) (*Device, error) {
 	t := &mmioTransport{machine: m, where: where}
 	if where.Size < mmioConfig {
@@ -109,7 +109,8 @@ func (t *mmioTransport) setFeatures(f Features) {
 func (t *mmioTransport) config() driver.Registers { return t.device }
 func (t *mmioTransport) generation() uint32       { return t.registers.Read32(mmioGeneration) }
 
-// queues returns the maximum: the transport does not report a number. maxQueue reports whether a queue exists.
+// queues returns the maximum that virtio allows, since the registers do not contain the number of queues. maxQueue
+// reports whether a queue exists.
 func (t *mmioTransport) queues() int { return 1 << 16 }
 
 func (t *mmioTransport) maxQueue(i int) int {
@@ -151,12 +152,12 @@ func (t *mmioTransport) acknowledge() uint32 {
 	return v
 }
 
-// stop returns false: there is no bus that could block the device's accesses to memory.
+// stop returns false: MMIO devices are not on a bus that could block their accesses to memory.
 func (t *mmioTransport) stop() bool { return false }
 
-// ParseCommandLine returns the devices on a kernel command line. QEMU's microvm and Firecracker describe their
-// devices there without ACPI, in the form of section 4.2.2.3.1:
-// virtio_mmio.device=<size>@<address>:<interrupt>[:<id>]. Anything else is ignored.
+// ParseCommandLine returns the devices that a kernel command line lists. Without ACPI, QEMU's microvm and Firecracker
+// describe their devices there, in the form of section 4.2.2.3.1:
+// virtio_mmio.device=<size>@<address>:<interrupt>[:<id>]. All other words are ignored.
 func ParseCommandLine(text string) []MMIO {
 	var devices []MMIO
 	for word := range strings.FieldsSeq(text) {

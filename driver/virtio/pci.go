@@ -9,8 +9,9 @@ import (
 
 // Virtio over PCI (section 4.1).
 
-// pciVendor is the vendor ID of all virtio devices. From pciModern on, the device ID contains the type of device.
-// Smaller device IDs are of devices that support the legacy interface too; the subsystem ID is their type.
+// pciVendor is the vendor ID of all virtio devices. The device ID of a modern device is pciModern plus the type of
+// device. A smaller device ID means that the device also supports the legacy interface; its type is then in the
+// subsystem ID.
 const (
 	pciVendor = 0x1af4
 	pciOldest = 0x1000
@@ -55,13 +56,13 @@ type pciTransport struct {
 	notifies   driver.Registers
 	isr        driver.Registers
 	device     driver.Registers // nil: the device has no configuration
-	multiplier int              // bytes between the notify registers of queues
-	notifyAt   []int            // offset of each queue's notify register
-	msix       *pci.MSIX        // nil: it uses its interrupt line
+	multiplier int              // distance in bytes between the notify registers of two queues, as the device reports it
+	notifyAt   []int            // offset of each queue's notify register in notify
+	msix       *pci.MSIX        // nil: the device uses its interrupt line
 }
 
-// ProbePCI returns the virtio device of a PCI function. It enables the function. It returns ErrNotVirtio for other
-// devices, and ErrLegacy for a legacy device.
+// ProbePCI enables a PCI function and returns its virtio device. It returns ErrNotVirtio for other devices, and
+// ErrLegacy for a legacy device.
 func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 	if f.Vendor != pciVendor || f.Device < pciOldest || f.Device > pciNewest {
 		return nil, fmt.Errorf("%v: %w", f, ErrNotVirtio)
@@ -84,8 +85,8 @@ func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 	return newDevice(m, t), nil
 }
 
-// findRegisters locates the four kinds of registers. If there are several capabilities of a type, the first usable
-// one applies (section 4.1.4.1).
+// findRegisters finds the four ranges of registers by the function's capabilities. If several capabilities have the
+// same type, the first usable one is used (section 4.1.4.1).
 func (t *pciTransport) findRegisters() error {
 	any := false
 	for _, c := range t.f.Capabilities() {
@@ -95,7 +96,7 @@ func (t *pciTransport) findRegisters() error {
 		any = true
 		head, bar := t.f.Read32(c.At), t.f.Read32(c.At+4)
 		offset, length := t.f.Read32(c.At+8), t.f.Read32(c.At+12)
-		const typed = 16 // size of the capability in bytes
+		const typed = 16 // size of such a capability in bytes
 		if head>>16&0xff < typed {
 			continue
 		}
@@ -110,14 +111,14 @@ func (t *pciTransport) findRegisters() error {
 	return nil
 }
 
-// mostConfig and mostNotify limit the sizes of registers, in bytes. No type of device has a larger configuration,
-// and mostNotify suffices for the notify registers of all queues, a page apart.
+// mostConfig and mostNotify are the maximum sizes of registers that are mapped, in bytes. No type of device has a
+// larger configuration. mostNotify is enough for the notify registers of all queues, each in a page of its own.
 const (
 	mostConfig = 4096
 	mostNotify = 65536 * 4096
 )
 
-// window maps the registers that a capability describes, if they are valid and the first of their type.
+// window maps the registers that a capability describes, if the capability is valid and the first of its type.
 func (t *pciTransport) window(kind uint32, at, bar int, offset, length uint64) {
 	place := map[uint32]struct {
 		to   *driver.Registers
@@ -190,7 +191,7 @@ func (t *pciTransport) setQueue(i int, q queueMemory) error {
 	return nil
 }
 
-// write64 writes the two halves separately (section 4.1.3.1).
+// write64 writes a 64-bit register in two halves (section 4.1.3.1).
 func (t *pciTransport) write64(at int, v uint64) {
 	t.common.Write32(at, uint32(v))
 	t.common.Write32(at+4, uint32(v>>32))
@@ -205,7 +206,7 @@ func (t *pciTransport) vectors() int {
 	return t.msix.Len()
 }
 
-// setVector implements transport. Both the MSI-X table and the device's own register are set.
+// setVector implements transport. It writes both the MSI-X table and the device's register for the vector.
 func (t *pciTransport) setVector(i, vector int, m driver.Message) error {
 	if err := t.msix.Set(vector, m); err != nil {
 		return err

@@ -8,24 +8,24 @@ import (
 	"loam/driver"
 )
 
-// Queue is a ring together with its device. Only one goroutine may use it at a time.
+// Queue joins a ring with the notifications of its device. Only one goroutine may use it at a time.
 type Queue struct {
 	*Ring
 	device   *Device
 	index    int
 	buffer   driver.Buffer // memory of the ring
-	indirect driver.Buffer // memory of its indirect tables
-	c        chan struct{} // see C; used if one interrupt serves several queues
+	indirect driver.Buffer // memory of the ring's indirect tables
+	c        chan struct{} // the channel that C returns if one interrupt is for several queues
 	own      driver.Interrupt
 }
 
-// newQueue allocates a queue. It returns ErrQueue if the device does not have it.
+// newQueue allocates a queue. It returns ErrQueue if the device has no queue with that index.
 func (d *Device) newQueue(s QueueSpec) (*Queue, error) {
 	most := d.t.maxQueue(s.Index)
 	if most < MinRing {
 		return nil, fmt.Errorf("%w: queue %d has room for %d descriptors", ErrQueue, s.Index, most)
 	}
-	size := min(s.Size, 1<<(bits.Len(uint(min(most, MaxRing)))-1)) // rounded down to a power of two
+	size := min(s.Size, 1<<(bits.Len(uint(min(most, MaxRing)))-1)) // a power of two that is at most the device's maximum
 	segments := max(s.Segments, MaxSegments)
 	q := &Queue{device: d, index: s.Index, c: make(chan struct{}, 1)}
 	var err error
@@ -55,8 +55,8 @@ func (q *Queue) free() {
 	}
 }
 
-// C returns a channel that receives after the queue's interrupt: see driver.Interrupt. A notification may be for
-// another queue of the device.
+// C returns a channel that receives after the queue's interrupt, as the method C of driver.Interrupt does. A
+// notification may be for another queue of the device.
 func (q *Queue) C() <-chan struct{} {
 	if q.own != nil {
 		return q.own.C()
@@ -64,17 +64,17 @@ func (q *Queue) C() <-chan struct{} {
 	return q.c
 }
 
-// Kick publishes the chains that were added, and notifies the device if it has requested that.
+// Kick publishes the chains that were added, and notifies the device if the device has requested it.
 func (q *Queue) Kick() {
 	if q.Publish() {
 		q.device.t.notify(q.index)
 	}
 }
 
-// Nudge notifies the device unconditionally, for a device that has not responded for a long time.
+// Nudge notifies the device even if it has not requested it. It is for a device that has not responded for a long time.
 func (q *Queue) Nudge() { q.device.t.notify(q.index) }
 
-// ring notifies the receiver of C if the queue shares its interrupt.
+// ring sends to the channel c, for a queue that shares its interrupt.
 func (q *Queue) ring() {
 	select {
 	case q.c <- struct{}{}:
@@ -82,7 +82,7 @@ func (q *Queue) ring() {
 	}
 }
 
-// Wait waits until Take has a chain to return. It returns ErrTimeout after bound, and ErrClosed when done is
+// Wait waits until Take can return a chain. It returns ErrTimeout after the time bound, and ErrClosed when done is
 // closed.
 func (q *Queue) Wait(bound time.Duration, done <-chan struct{}) error {
 	if q.Arm(1) {
@@ -96,7 +96,7 @@ func (q *Queue) Wait(bound time.Duration, done <-chan struct{}) error {
 		case <-done:
 			return ErrClosed
 		case <-timer.C:
-			// A last check: the interrupt may have been lost.
+			// Check once more: the interrupt may have been lost.
 			if q.Arm(1) {
 				return nil
 			}

@@ -8,52 +8,52 @@ import (
 	"loam/driver"
 )
 
-// Ring is the driver's side of a split virtqueue (section 2.7), in memory that is shared with the device. It uses
-// no goroutines, clocks or registers.
+// Ring is the driver's side of a split virtqueue (section 2.7), in memory that driver and device share. It uses no
+// goroutines, clocks or registers.
 //
 //	descriptor table   written by the driver: addresses of memory
 //	available ring     written by the driver: chains of descriptors for the device
 //	used ring          written by the device: chains that it has completed
 //
-// A chain is identified by its head, the index of its first descriptor. The state of a chain is kept in private
-// memory and never read back from the table, which a device could overwrite. So whatever the device writes, no
-// index is out of range, and a chain is returned only if the device has it.
+// A chain is identified by its head, the index of its first descriptor. The driver keeps the state of a chain in memory
+// of its own. It never reads the state from the descriptor table, which a device could overwrite. So whatever the
+// device writes, no index is out of range, and Take returns only chains that the device has.
 //
-// Each side reads the other's index while it may change. An index is in one aligned 32-bit word together with a
-// flags field of the same writer. The word is read and written atomically, so a reader that sees an index also sees
-// all earlier writes. Where a load of the other side's word must follow a store (section 2.7.13.4.1), the word is
-// swapped instead of stored: under the race detector, an atomic store to memory outside of Go's heap is an ordinary
-// store, and the load could be reordered before it.
+// Driver and device read each other's index while it may change. Each index is in an aligned 32-bit word with a flags
+// field that the same side writes. The word is read and written atomically, so a reader that sees an index also sees
+// all earlier writes. In some cases a store to the driver's word must precede a load of the device's word (section
+// 2.7.13.4.1). The store is then an atomic swap: under the race detector, an atomic store to memory outside of Go's
+// heap is an ordinary store, and the load could be executed before it.
 type Ring struct {
 	size       int
 	memory     []byte
-	indirect   []byte // one table of most descriptors for each head; nil: none
+	indirect   []byte // for each head, a table of most descriptors; nil: indirect tables are not used
 	most       int    // maximum number of segments in a chain
 	indirectAt uint64 // device address of indirect
 	eventIndex bool
 
 	availIndex *atomic.Uint32 // flags in the lower half, index in the upper half
-	usedEvent  *atomic.Uint32 // the device interrupts when the used index passes it
+	usedEvent  *atomic.Uint32 // the device interrupts when the used index passes this value
 	usedIndex  *atomic.Uint32 // flags in the lower half, index in the upper half
-	availEvent *atomic.Uint32 // the driver notifies when the available index passes it
+	availEvent *atomic.Uint32 // the driver notifies when the available index passes this value
 	availRing  []byte
 	usedRing   []byte
 
 	next     []uint16 // for each descriptor, the next one in its chain or in the free list
-	chains   []chain  // by the index of the first descriptor
+	chains   []chain  // by head
 	freeHead uint16
 	free     int // number of free descriptors
-	held     int // number of chains that the device has
+	held     int // number of chains that the device has and has not completed
 
-	added     uint16 // available index, including chains that are not published yet
+	added     uint16 // available index after the last added chain, published or not
 	published uint16
-	taken     uint16 // used index up to which completions have been returned
+	taken     uint16 // used index after the last completion that Take has returned
 	err       error  // ErrNonsense: the ring is disabled
 
 	counters RingCounters
 }
 
-// chain is the state of a chain that the device has. descriptors is 0 if the device has no chain with that head.
+// chain is the state of a chain that the device has. If descriptors is 0, the device has no chain with that head.
 type chain struct {
 	descriptors uint16
 	writable    uint32 // number of bytes that the device may write
@@ -64,22 +64,22 @@ type RingCounters struct {
 	Added     uint64 // chains passed to the device
 	Completed uint64 // chains that the device has completed
 	Published uint64 // times that new chains were published
-	Notified  uint64 // times that the device had to be notified
-	Nonsense  uint64 // invalid completions; the first disables the ring
+	Notified  uint64 // times that the device had requested to be notified of them
+	Nonsense  uint64 // invalid completions; the first one disables the ring
 }
 
-// Sizes of the parts in bytes (section 2.7).
+// Sizes of the parts of a ring in bytes (section 2.7).
 const (
 	descriptorLen = 16
 	usedLen       = 8
-	indirectLen   = 20 // descriptors of an indirect table: enough for a GSO frame in pages
+	indirectLen   = 20 // segments, the default size of an indirect table: enough for a GSO frame in pages
 
-	// MinRing and MaxRing are the bounds of the number of descriptors, a power of two. A ring of one descriptor has
-	// no room for the event words.
+	// MinRing and MaxRing are the minimum and maximum number of descriptors of a ring, which is a power of two. In a
+	// ring with one descriptor, the event words would not fit.
 	MinRing = 2
 	MaxRing = 32768
 
-	// MaxSegments is the maximum number of segments of Add, unless QueueSpec.Segments is larger.
+	// MaxSegments is the maximum number of segments in a call of Add, unless QueueSpec.Segments is larger.
 	MaxSegments = indirectLen
 )
 
@@ -89,13 +89,14 @@ const (
 	descriptorWrite    = 2
 	descriptorIndirect = 4
 
-	noInterrupt = 1 // flag of the available ring
-	noNotify    = 1 // flag of the used ring
+	noInterrupt = 1 // flag of the available ring: the driver needs no interrupts
+	noNotify    = 1 // flag of the used ring: the device needs no notifications
 )
 
 var le = binary.LittleEndian
 
-// Offsets of the parts in the memory of a ring of size descriptors. Each ring is followed by its event word.
+// Offsets of the parts in the memory of a ring of size descriptors, in bytes. The available ring and the used ring are
+// each followed by an event word.
 func availAt(size int) int             { return size * descriptorLen }
 func usedAt(size int) int              { return availAt(size) + 4 + 2*size + 4 }
 func ringBytes(size int) int           { return usedAt(size) + 4 + usedLen*size + 4 }
@@ -104,8 +105,8 @@ func indirectBytes(size, most int) int { return size * most * descriptorLen }
 // RingAlign is the alignment of a ring's device address.
 const RingAlign = 16
 
-// newRing creates a ring of size descriptors in memory, which is zeroed and has ringBytes(size) bytes. indirect is
-// empty or has indirectBytes(size, most) bytes. most is the maximum number of segments of a chain.
+// newRing creates a ring of size descriptors. memory is zeroed and has ringBytes(size) bytes. indirect is empty, or has
+// indirectBytes(size, most) bytes. most is the maximum number of segments of a chain.
 func newRing(size, most int, memory []byte, indirect driver.Buffer, eventIndex bool) *Ring {
 	avail, used := availAt(size), usedAt(size)
 	r := &Ring{
@@ -115,28 +116,28 @@ func newRing(size, most int, memory []byte, indirect driver.Buffer, eventIndex b
 		next: make([]uint16, size), chains: make([]chain, size), free: size,
 	}
 	for i := range r.next {
-		r.next[i] = uint16(i + 1) // the last link is never followed: free counts the descriptors
+		r.next[i] = uint16(i + 1) // the last link is never followed, because free counts the free descriptors
 	}
 	return r
 }
 
-// Size returns the number of descriptors. Heads are smaller.
+// Size returns the number of descriptors. Every head is less than Size.
 func (r *Ring) Size() int { return r.size }
 
-// Held returns the number of chains that the device has.
+// Held returns the number of chains that the device has and has not completed.
 func (r *Ring) Held() int { return r.held }
 
 // Counters returns the counters of the ring.
 func (r *Ring) Counters() RingCounters { return r.counters }
 
-// Fits reports whether there is room for a chain of n segments.
+// Fits reports whether Add has room for a chain of n segments.
 func (r *Ring) Fits(n int) bool {
 	return r.err == nil && n <= r.most && (n <= r.free || r.indirect != nil && r.free > 0)
 }
 
-// Add adds a chain: first the segments that the device reads, then those that it writes, at least one in all. It
-// panics if there is no room: see Fits. The device sees the chain after Publish. The memory belongs to the device
-// until the chain is completed.
+// Add adds a chain. out are the segments that the device reads, and in those that it writes; together there must be at
+// least one. Add panics if there is no room: see Fits. The device sees the chain after Publish. The memory belongs to
+// the device until the chain is completed.
 func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	n := len(out) + len(in)
 	if n == 0 || !r.Fits(n) {
@@ -162,8 +163,8 @@ func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	return head
 }
 
-// fill writes descriptors into a table: consecutively or, if next is not nil, in descriptors from the free list. It
-// returns the number of bytes that the device may write.
+// fill writes descriptors into a table. If next is nil it uses consecutive descriptors, otherwise descriptors from the
+// free list. It returns the number of bytes that the device may write.
 func (r *Ring) fill(table []byte, out, in []driver.Segment, next []uint16) (writable uint32) {
 	at, left := uint16(0), len(out)+len(in)
 	if next != nil {
@@ -202,8 +203,8 @@ func (r *Ring) put(b []byte, s driver.Segment, flags, next uint16) {
 	le.PutUint16(b[14:], next)
 }
 
-// Publish makes the added chains visible to the device. It reports whether the device has to be notified of them
-// (sections 2.7.13.3 and 2.7.10.1).
+// Publish makes the added chains visible to the device. It reports whether the device has requested to be notified of
+// them (sections 2.7.13.3 and 2.7.10.1).
 func (r *Ring) Publish() (notify bool) {
 	from, to := r.published, r.added
 	if from == to {
@@ -224,12 +225,12 @@ func (r *Ring) Publish() (notify bool) {
 	return notify
 }
 
-// Ready reports whether Take has a chain or an error to return.
+// Ready reports whether Take would return a chain or an error.
 func (r *Ring) Ready() bool { return r.err != nil || uint16(r.usedIndex.Load()>>16) != r.taken }
 
-// Take returns a chain that the device has completed: its head, and the number of bytes that the device has
-// written, from the start of the writable segments. ok is false if there is none. After an ErrNonsense, every call
-// returns that error.
+// Take returns a chain that the device has completed: its head, and the number of bytes that the device has written,
+// from the start of the writable segments. ok is false if there is no such chain. If a completion is invalid, Take
+// returns ErrNonsense, and so does every later call.
 func (r *Ring) Take() (head uint16, written uint32, ok bool, err error) {
 	if r.err != nil {
 		return 0, 0, false, r.err
@@ -241,7 +242,7 @@ func (r *Ring) Take() (head uint16, written uint32, ok bool, err error) {
 	if int(waiting) > r.held {
 		return 0, 0, false, r.nonsense("%d completions of %d chains", waiting, r.held)
 	}
-	// The element is read only once: the device may still change it.
+	// Read the element only once, since the device may change it at any time.
 	e := r.usedRing[usedLen*(int(r.taken)&(r.size-1)):]
 	id, written := le.Uint32(e), le.Uint32(e[4:])
 	if id >= uint32(r.size) {
@@ -273,15 +274,15 @@ func (r *Ring) release(head uint16, c *chain) {
 	r.counters.Completed++
 }
 
-// nonsense disables the ring and returns its error.
+// nonsense disables the ring and returns the error that describes the invalid completion.
 func (r *Ring) nonsense(format string, args ...any) error {
 	r.counters.Nonsense++
 	r.err = fmt.Errorf("%w: %s", ErrNonsense, fmt.Sprintf(format, args...))
 	return r.err
 }
 
-// Arm requests an interrupt after n more completions. It reports whether they have already occurred; then the
-// interrupt may not arrive.
+// Arm requests an interrupt after n more completions. It reports whether that many have already occurred; in this case
+// the interrupt may not be raised.
 func (r *Ring) Arm(n int) (already bool) {
 	n = max(1, min(n, r.held))
 	if r.eventIndex {
@@ -292,10 +293,10 @@ func (r *Ring) Arm(n int) (already bool) {
 	return r.err != nil || uint16(r.usedIndex.Load()>>16)-r.taken >= uint16(n)
 }
 
-// Disarm suppresses interrupts as far as possible. Some may still arrive.
+// Disarm asks the device not to interrupt. Some interrupts may still be raised.
 func (r *Ring) Disarm() {
 	if r.eventIndex {
-		r.usedEvent.Store(uint32(r.taken - 1)) // the used index has already passed it
+		r.usedEvent.Store(uint32(r.taken - 1)) // the used index has already passed this value
 	} else {
 		r.availIndex.Store(r.availIndex.Load() | noInterrupt)
 	}

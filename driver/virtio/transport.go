@@ -2,8 +2,8 @@ package virtio
 
 import "loam/driver"
 
-// transport is the access to a device's registers: pci.go, mmio.go. Its methods are called by one goroutine at a
-// time, except for notify and acknowledge.
+// transport gives access to a device's registers; it is implemented in pci.go and mmio.go. Only one goroutine at a time
+// may call its methods, except notify and acknowledge.
 type transport interface {
 	name() string
 	kind() Kind
@@ -24,19 +24,20 @@ type transport interface {
 	// notify notifies the device of new chains in queue i.
 	notify(i int)
 
-	// vectors returns the number of MSI-X vectors of the device; 0: it has a line. setVector assigns message m to
-	// the configuration (i = -1) or queue i, by way of a vector.
+	// vectors returns the number of MSI-X vectors of the device; 0 means that it has an interrupt line. setVector
+	// assigns message m to a vector, and the vector to queue i or, if i is -1, to changes of the configuration.
 	vectors() int
 	setVector(i, vector int, m driver.Message) error
-	// line connects to the interrupt line.
+	// line connects to the device's interrupt line.
 	line() (driver.Interrupt, error)
-	// acknowledge reads and clears the reasons of a line interrupt: bits of interruptQueue and interruptConfig.
+	// acknowledge returns the reasons for an interrupt on the line, and clears them: bits of interruptQueue and
+	// interruptConfig.
 	acknowledge() uint32
-	// stop blocks the device's accesses to memory, if the bus supports that, and reports whether it did.
+	// stop blocks the device's accesses to memory if its bus supports that. It reports whether it has blocked them.
 	stop() bool
 }
 
-// queueMemory is the device addresses of the parts of a queue.
+// queueMemory holds the size of a queue and the device addresses of its parts.
 type queueMemory struct {
 	size                     int
 	descriptors, avail, used uint64

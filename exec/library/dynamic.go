@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// maxDynamic bounds the dynamic section, and maxStrings its strings.
+// maxDynamic and maxStrings are the maximum sizes, in bytes, of the dynamic section and of its string table.
 const (
 	maxDynamic = 1 << 20
 	maxStrings = 64 << 20
 )
 
-// read takes what it needs from the program headers: PT_INTERP and PT_DYNAMIC. Section headers are not
-// used, since ld.so does not use them and programs may have none.
+// read evaluates the program headers PT_INTERP and PT_DYNAMIC. It does not use section headers: ld.so does not use them
+// either, and a program may have none.
 func (o *object) read(e *elf.File) error {
 	for _, p := range e.Progs {
 		switch p.Type {
@@ -35,10 +35,10 @@ func (o *object) read(e *elf.File) error {
 	return nil
 }
 
-// content returns a part of a segment, or less if the file ends.
+// content returns size bytes of a segment, starting at offset from, or fewer if the file ends earlier.
 func content(p *elf.Prog, from, size uint64) []byte {
 	b := make([]byte, size)
-	n, _ := p.ReadAt(b, int64(from)) // a missing entry is reported when it is looked up
+	n, _ := p.ReadAt(b, int64(from)) // an error is ignored: a missing entry is reported when it is needed
 	return b[:n]
 }
 
@@ -83,7 +83,7 @@ func (o *object) dynamic(e *elf.File, section []byte) error {
 	return nil
 }
 
-// stringTable returns the strings at an address, which lies in a PT_LOAD segment.
+// stringTable returns size bytes of strings at a virtual address, which must be in a PT_LOAD segment.
 func stringTable(e *elf.File, addr, size uint64) []byte {
 	for _, p := range e.Progs {
 		if p.Type == elf.PT_LOAD && p.Vaddr <= addr && addr-p.Vaddr < p.Filesz {
@@ -93,8 +93,7 @@ func stringTable(e *elf.File, addr, size uint64) []byte {
 	return nil
 }
 
-// folders splits a search path. An empty element is the current folder, which no
-// program should depend on; it is left out.
+// folders splits a search path. It omits empty elements, which mean the current folder: no program should depend on it.
 func (o *object) folders(list string) (all []string) {
 	for f := range strings.SplitSeq(list, ":") {
 		if f != "" {

@@ -1,18 +1,18 @@
-// Package library finds what an ELF program of the host needs to run elsewhere: its dynamic
-// loader and its libraries, by the rules of ld.so(8), and no other file.
+// Package library finds the files that an ELF program of the host needs on another machine: its dynamic loader and its
+// libraries. It follows the rules of ld.so(8) and accesses no other files.
 //
 // A library is looked up, for each DT_NEEDED entry in breadth-first order, in
 //
 //  1. DT_RPATH of the object that needs it and of the objects through which it was loaded, each
 //     unless it has a DT_RUNPATH;
 //  2. DT_RUNPATH of the object that needs it;
-//  3. /etc/ld.so.cache, or without it the folders of /etc/ld.so.conf;
+//  3. /etc/ld.so.cache, or the folders of /etc/ld.so.conf if there is no cache;
 //  4. the default folders.
 //
-// A name with a slash is a path. $ORIGIN, $LIB and $PLATFORM are expanded. Files for another
-// architecture are passed over. LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used: the libraries of a program
-// do not depend on the user. Folders glibc-hwcaps are not searched, since the
-// processor of the guest need not be the host's. Libraries opened at run time (dlopen) are not found.
+// A name with a slash is a path. $ORIGIN, $LIB and $PLATFORM are expanded. Files for another architecture are skipped.
+// LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used, so that the result does not depend on the user.
+// Folders named glibc-hwcaps are not searched, because the guest may have a different processor from the host.
+// Libraries that a program opens at run time (dlopen) are not found.
 package library
 
 import (
@@ -27,7 +27,7 @@ import (
 	"strings"
 )
 
-// Rule is the rule by which a library was found.
+// Rule is the rule of ld.so by which a library was found.
 type Rule uint8
 
 // Rules, in the order in which they are tried.
@@ -53,25 +53,25 @@ type Needs struct {
 	Libraries []Library
 }
 
-// NeedsCache reports whether the loader will find a library only by /etc/ld.so.cache.
+// NeedsCache reports whether the dynamic loader can find some library only through /etc/ld.so.cache.
 func (n Needs) NeedsCache() bool {
 	return slices.ContainsFunc(n.Libraries, func(l Library) bool {
 		return (l.By == ByCache || l.By == ByConf) && !slices.Contains(defaultFolders, path.Dir(l.Path))
 	})
 }
 
-// defaultFolders are the folders that ld.so searches without a cache, on Debian and other distributions.
+// defaultFolders are the folders that ld.so searches even without a cache, on Debian and other distributions.
 var defaultFolders = []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib", "/usr/lib", "/lib64", "/usr/lib64"}
 
-// Host is a tree of files that programs are looked up in.
+// Host is a tree of files that contains programs and their libraries.
 type Host struct {
 	Root string // folder of the tree; empty: the host's root. Below another root, only relative symbolic links are followed
 }
 
 // object is a program or library that was found.
 type object struct {
-	path           string // within the tree
-	origin         string // its folder, for $ORIGIN
+	path           string // path within the tree
+	origin         string // folder of the file, for $ORIGIN
 	loader         *object
 	soname, interp string
 	needed         []string
@@ -81,13 +81,14 @@ type object struct {
 // search is one lookup of a program's libraries.
 type search struct {
 	Host
-	cache  map[string]string // nil: there is none
+	cache  map[string]string // paths of libraries by name, from ld.so.cache; nil: there is no cache
 	conf   []string
 	loaded []*object
-	known  map[string]bool // names and DT_SONAMEs that are loaded
+	known  map[string]bool // names and DT_SONAMEs of the libraries that are loaded
 }
 
-// Find returns what the program at a path needs. Errors are one line that says what is wrong and what to do.
+// Find returns the files that the program at a path needs. The text of an error is one line: the problem, and how to
+// solve it.
 func (h Host) Find(program string) (Needs, error) {
 	main, err := h.open(program, nil)
 	if err != nil {
@@ -115,7 +116,7 @@ func (h Host) Find(program string) (Needs, error) {
 	return n, err
 }
 
-// all loads the libraries of all objects, breadth first.
+// all finds the libraries of main and of all libraries that it finds, breadth first.
 func (s *search) all(main *object) (libraries []Library, err error) {
 	s.loaded = []*object{main}
 	for i := 0; i < len(s.loaded); i++ {
@@ -138,7 +139,7 @@ func (s *search) all(main *object) (libraries []Library, err error) {
 	return libraries, nil
 }
 
-// find looks one library up.
+// find finds the library called name, which the object by needs.
 func (s *search) find(name string, by *object) (Library, *object) {
 	if strings.Contains(name, "/") {
 		return s.try(name, by.expand(name), ByPath, by)
@@ -151,7 +152,7 @@ func (s *search) find(name string, by *object) (Library, *object) {
 	return Library{}, nil
 }
 
-// place is a path where a library may be.
+// place is a path at which a library may exist, and the rule that yields this path.
 type place struct {
 	path string
 	by   Rule
@@ -187,7 +188,7 @@ func (s *search) try(name, file string, rule Rule, by *object) (Library, *object
 	return Library{Name: name, Path: file, By: rule}, o
 }
 
-// expand replaces the tokens of ld.so in a path.
+// expand replaces $ORIGIN, $LIB and $PLATFORM in a path.
 func (o *object) expand(p string) string {
 	for token, value := range map[string]string{"ORIGIN": o.origin, "LIB": "lib/x86_64-linux-gnu", "PLATFORM": "x86_64"} {
 		p = strings.ReplaceAll(strings.ReplaceAll(p, "${"+token+"}", value), "$"+token, value)
@@ -202,7 +203,7 @@ var (
 	errDamaged   = errors.New("its headers are damaged")
 )
 
-// reason shortens an error of the file system, whose path the message has already.
+// reason returns an error without its path, which the message already contains.
 func reason(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -211,7 +212,7 @@ func reason(err error) error {
 	return err
 }
 
-// explain makes the message for a program that cannot be looked at.
+// explain returns the error message for a program that cannot be read.
 func (h Host) explain(program string, err error) error {
 	advice := "give a program that exists and can be read"
 	switch {
@@ -225,7 +226,7 @@ func (h Host) explain(program string, err error) error {
 	return fmt.Errorf("%s: %w: %s", program, reason(err), advice)
 }
 
-// open reads the dynamic section of a program or library: the names of its libraries and its search paths.
+// open opens a program or library, and reads the names of its libraries and its search paths from its dynamic section.
 func (h Host) open(file string, loader *object) (*object, error) {
 	f, err := os.Open(h.Root + file)
 	if err != nil {

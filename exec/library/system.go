@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// system reads what the tree says of its libraries: the cache of ldconfig, or the
-// configuration that ldconfig would read.
+// system reads the list of the tree's libraries: the cache that ldconfig has written, or without it the configuration
+// that ldconfig would read.
 func (s *search) system() error {
 	b, err := os.ReadFile(s.Root + "/etc/ld.so.cache")
 	switch {
@@ -28,8 +28,8 @@ func (s *search) system() error {
 	return nil
 }
 
-// Layout of the cache (glibc, sysdeps/generic/dl-cache.h). A cache of before 2.32 has the old format in
-// front, padded to 8 bytes; both are of the host's byte order.
+// Layout of the cache (glibc, sysdeps/generic/dl-cache.h). In a cache written by glibc before 2.32, data in an old
+// format precedes the new format, padded to 8 bytes. Both use the host's byte order.
 const (
 	oldMagic, newMagic     = "ld.so-1.7.0", "glibc-ld.so.cache1.1"
 	oldHeader, oldEntry    = 16, 12
@@ -39,7 +39,8 @@ const (
 
 var errCache = errors.New("it is damaged")
 
-// parseCache returns the paths of libraries for x86-64 by name. Variants for certain processors are left out.
+// parseCache returns the paths of the libraries for x86-64 by name. It skips variants for certain processors
+// (glibc-hwcaps).
 func parseCache(b []byte) (map[string]string, error) {
 	if bytes.HasPrefix(b, []byte(oldMagic)) && len(b) >= oldHeader {
 		skip := (oldHeader + oldEntry*uint64(binary.LittleEndian.Uint32(b[12:])) + 7) &^ 7
@@ -62,21 +63,21 @@ func parseCache(b []byte) (map[string]string, error) {
 		if int64(key) >= int64(len(b)) || int64(value) >= int64(len(b)) {
 			return nil, errCache
 		}
-		if name := cString(b[key:]); libraries[name] == "" { // the first counts
+		if name := cString(b[key:]); libraries[name] == "" { // if there are several, the first is used
 			libraries[name] = cString(b[value:])
 		}
 	}
 	return libraries, nil
 }
 
-// maxIncludes bounds files that include each other.
+// maxIncludes is the maximum depth of include lines, since files may include each other.
 const maxIncludes = 8
 
 // parseConf returns the folders that a file like ld.so.conf names.
 func (s *search) parseConf(name string, depth int) (folders []string) {
 	b, err := os.ReadFile(s.Root + name)
 	if err != nil || depth > maxIncludes {
-		return nil // ldconfig only prints a warning, too
+		return nil // ldconfig prints a warning and continues, too
 	}
 	for line := range strings.Lines(string(b)) {
 		line, _, _ = strings.Cut(line, "#")

@@ -2,8 +2,8 @@ package vdso
 
 import "encoding/binary"
 
-// A little assembler: instructions are bytes (Intel SDM, volume 2), jumps and addresses
-// of data are patched when all labels are known.
+// A small assembler. Instructions are written as bytes (Intel SDM, volume 2). Jumps and addresses of data are patched
+// when the positions of all labels are known.
 
 // code is machine code with labels.
 type code struct {
@@ -12,7 +12,7 @@ type code struct {
 	holes  []hole
 }
 
-// hole is a 32-bit displacement, relative to its end, to a label.
+// hole is a 32-bit displacement to a label, which link fills in. The displacement is relative to its own end.
 type hole struct {
 	at    int
 	label string
@@ -22,7 +22,7 @@ func (c *code) label(name string) { c.labels[name] = len(c.bytes) }
 
 func (c *code) emit(b ...byte) { c.bytes = append(c.bytes, b...) }
 
-// to emits an instruction that ends in a displacement to a label.
+// to emits an instruction whose last four bytes are the displacement to a label.
 func (c *code) to(label string, opcode ...byte) {
 	c.emit(opcode...)
 	c.holes = append(c.holes, hole{len(c.bytes), label})
@@ -37,8 +37,8 @@ func (c *code) ifNot(label string)     { c.to(label, 0x0f, 0x85) }
 func (c *code) ifAbove(label string)   { c.to(label, 0x0f, 0x87) }
 func (c *code) ifNoCarry(label string) { c.to(label, 0x0f, 0x83) }
 
-// link patches the displacements. Labels of other parts of the image are given by their
-// distance from the start of the code.
+// link fills in the displacements. others holds the labels outside the code, with their distance from the start of the
+// code.
 func (c *code) link(others map[string]int) {
 	for _, h := range c.holes {
 		target, ok := c.labels[h.label]
@@ -52,21 +52,21 @@ func (c *code) link(others map[string]int) {
 	}
 }
 
-// Numbers of the system calls behind the functions.
+// Numbers of the system calls that the functions make if they cannot read a clock themselves.
 const (
 	sysGettimeofday = 96
 	sysClockGettime = 228
 	sysGetCPU       = 309
 )
 
-// system emits the system call with the function's own arguments, and the return.
+// system emits a system call, which gets the function's arguments unchanged, and a return instruction.
 func (c *code) system(number uint16) {
 	c.emit(0xb8, byte(number), byte(number>>8), 0, 0) // mov eax, number
 	c.emit(0x0f, 0x05)                                // syscall
 	c.emit(0xc3)                                      // ret
 }
 
-// functions returns the code of all functions. Their names are labels.
+// functions returns the code of all functions of the vDSO. Each function's name is a label.
 func functions() *code {
 	c := &code{labels: map[string]int{}}
 	c.clockGettime()
@@ -92,13 +92,13 @@ func (c *code) clockGettime() {
 	c.ifNoCarry("call")
 	c.emit(0x41, 0x83, 0x78, atCounter, 0) // cmp dword [r8+counter], 0
 	c.ifZero("call")
-	c.emit(0x0f, 0xae, 0xe8)          // lfence: the counter is not read before the sequence number
+	c.emit(0x0f, 0xae, 0xe8)          // lfence: the counter must not be read before the sequence number
 	c.emit(0x0f, 0x31)                // rdtsc
 	c.emit(0x48, 0xc1, 0xe2, 32)      // shl rdx, 32
 	c.emit(0x48, 0x09, 0xd0)          // or rax, rdx
 	c.emit(0x49, 0x2b, 0x40, atStart) // sub rax, [r8+start]
 	c.ifNoCarry("later")
-	c.emit(0x31, 0xc0) // xor eax, eax: this CPU's counter is behind; time does not go back
+	c.emit(0x31, 0xc0) // xor eax, eax: this CPU's counter is behind the start value; use 0, so that time does not go back
 	c.label("later")
 	c.emit(0x49, 0xf7, 0x60, atMult)         // mul qword [r8+mult]
 	c.emit(0x41, 0x8b, 0x48, atShift)        // mov ecx, [r8+shift]
@@ -120,8 +120,8 @@ func (c *code) clockGettime() {
 	c.system(sysClockGettime)
 }
 
-// realtime emits a call of clock_gettime for CLOCK_REALTIME. Afterwards rax has the seconds and rdx the nanoseconds. The call
-// preserves rdi.
+// realtime emits a call of clock_gettime for CLOCK_REALTIME. After the call, rax contains the seconds and rdx the
+// nanoseconds. rdi is preserved.
 func (c *code) realtime() {
 	c.emit(0x57)                 // push rdi
 	c.emit(0x48, 0x83, 0xec, 16) // sub rsp, 16

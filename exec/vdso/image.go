@@ -7,14 +7,14 @@ import (
 
 const pageSize = 4096
 
-// names are the functions of the image; each has a second, weak name without the prefix, as on Linux.
+// names are the functions of the image. Each is also exported as a weak symbol without the prefix __vdso_, as on Linux.
 var names = []string{"__vdso_clock_gettime", "__vdso_getcpu", "__vdso_gettimeofday", "__vdso_time"}
 
 // Layout of the image: sections one after the other in one page.
 const (
 	headers    = 64 + 2*56
 	soname     = "linux-vdso.so.1"
-	version    = "LINUX_2.6" // of all symbols, as on Linux
+	version    = "LINUX_2.6" // version of all symbols, as on Linux
 	infoFunc   = 1<<4 | 2    // STB_GLOBAL, STT_FUNC
 	infoWeak   = 2<<4 | 2
 	textIndex  = 1 // any defined section: there is no section table
@@ -43,7 +43,7 @@ func (b *builder) halves(all ...uint32) {
 	}
 }
 
-// Image returns the ELF file, one page long. Its addresses begin at zero; Data is at -4096.
+// Image returns the ELF file, which is one page long. Its first byte has address 0; Data is at address -4096.
 func Image() []byte {
 	b := &builder{make([]byte, headers)}
 	c := functions()
@@ -77,7 +77,7 @@ func Image() []byte {
 	versionsAt := b.align(8)
 	b.versions(len(exported))
 	definitionsAt := b.align(8)
-	b.definition(1, 1, soname, so, definitionSize) // VER_FLG_BASE: the version of the file itself
+	b.definition(1, 1, soname, so, definitionSize) // VER_FLG_BASE: the entry that names the file itself
 	b.definition(0, versionIndex, version, v, 0)
 	dynamicAt := b.align(8)
 	const hash, strtab, symtab, strsz, syment, sonameTag = 4, 5, 6, 10, 11, 14
@@ -93,11 +93,11 @@ func Image() []byte {
 
 // Indices and sizes of versions (LSB Core, "Symbol Versioning").
 const (
-	versionIndex   = 2      // of version; 1 is the file itself
+	versionIndex   = 2      // index of the constant version; index 1 is the file itself
 	definitionSize = 20 + 8 // an Elfxx_Verdef with one Elfxx_Verdaux
 )
 
-// versions writes the version of each of n symbols behind the null symbol.
+// versions writes the version indices of n symbols, after the index of the null symbol.
 func (b *builder) versions(n int) {
 	b.bytes = append(b.bytes, 0, 0)
 	for range n {
@@ -105,13 +105,13 @@ func (b *builder) versions(n int) {
 	}
 }
 
-// definition writes the definition of a version. next is the distance to the next one.
+// definition writes the definition of a version. next is the distance in bytes to the next definition, 0 for the last.
 func (b *builder) definition(flags, index uint32, text string, name, next uint32) {
 	const revision, one, aux = 1, 1, 20
 	b.halves(revision|flags<<16, index|one<<16, sysvHash(text), aux, next, name, 0)
 }
 
-// size returns the length of a function: up to the next one.
+// size returns the length of a function in bytes: the distance to the next function.
 func (c *code) size(name string) int {
 	end := len(c.bytes)
 	for _, other := range names {
@@ -143,7 +143,7 @@ func sysvHash(name string) (h uint32) {
 	return h
 }
 
-// header writes the ELF header and two program headers: all of the file, and its dynamic section.
+// header writes the ELF header and two program headers: one for the whole file, one for the dynamic section.
 func (b *builder) header(dynamic int) {
 	size := uint64(len(b.bytes))
 	h := &builder{append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...)}

@@ -1,14 +1,15 @@
 //go:build linux
 
-// Package bench compares ways to send packets: every method of the packet engine, and any other program that can be
-// started and stopped. All of them send on the same interface in one run, and the peer counts the received packets.
+// Package bench compares ways to send packets: the methods of the packet engine, and any other program that can be
+// started and stopped. All of them send on the same interface, one after the other, and the peer (the other end of the
+// link) counts the received packets.
 //
-// All contestants are measured in the same way (measure). A contestant is started and left alone until frames
-// arrive and a while longer; then the peer's counter is read twice. So neither the time to start and stop nor the
-// contestant's own claims count. Contestants take turns over several rounds, because the load of a shared machine
-// changes from one minute to the next. The result is the median, together with the spread. For the same reason
-// frames are also counted per second of processor time, which other programs on the machine affect less. Ratios are
-// based on this number.
+// All contestants are measured in the same way (measure). A contestant is started, and runs until its first frame has
+// arrived and some time longer; then the peer's counter is read twice. So the time to start and to stop has no effect
+// on the result, and neither has the contestant's own report. The contestants take turns over several rounds, because
+// the load of a shared machine changes from minute to minute. The result is the median of the rounds, with the spread.
+// Frames per second of processor time are measured too, since other programs on the machine affect this number less.
+// Ratios between contestants are based on it.
 //
 // Reading order: this file, contestant.go (the methods), peer.go (the counter), processor.go, table.go and plot.go.
 package bench
@@ -21,7 +22,7 @@ import (
 	"time"
 )
 
-// Contestant is a sender to be measured.
+// Contestant is a way to send packets that is to be measured.
 type Contestant struct {
 	Name   string
 	Queues int
@@ -33,18 +34,18 @@ type Contestant struct {
 
 // Running is a contestant that is sending.
 type Running struct {
-	// Stop ends the contestant and waits until it has stopped. It returns the number of frames that the contestant
-	// claims to have sent.
+	// Stop ends the contestant and waits until it has stopped. It returns the contestant's own report of the frames
+	// that it has sent.
 	Stop func() (Sent, error)
-	// Group is the process group whose processor time counts; 0 is this process. All threads count, including threads
-	// of a language's runtime.
+	// Group is the process group whose processor time is counted; 0 means this process. All its threads are counted,
+	// including the threads of a language's runtime.
 	Group int
 }
 
 // Sent is the contestant's own report of the frames that it has sent.
 type Sent struct {
 	Frames uint64 // 0: unknown
-	// Train is true if the datagrams may arrive unsegmented.
+	// Train reports that several datagrams may arrive as one unsegmented packet, which the peer counts once.
 	Train bool
 }
 
@@ -53,8 +54,8 @@ type Count struct{ Frames, Bytes uint64 }
 
 // Options are the parameters of a measurement.
 type Options struct {
-	Slice  time.Duration // duration of one measurement
-	Warm   time.Duration // from the first frame to the start of the measurement
+	Slice  time.Duration // duration of the measurement of one contestant in one round
+	Warm   time.Duration // time from the first frame to the start of the measurement
 	Rounds int
 	// Peer reads the counter of the receiving interface.
 	Peer func() (Count, error)
@@ -72,7 +73,7 @@ type Row struct {
 	// Lost is the fraction of the sent frames that the peer did not count. It is negative if the contestant does not
 	// report how many frames it sent.
 	Lost  float64 `json:"lost"`
-	Error string  `json:"error,omitempty"` // why it was not measured
+	Error string  `json:"error,omitempty"` // why the contestant was not measured; "": it was measured
 	Note  string  `json:"note,omitempty"`
 }
 
@@ -98,8 +99,8 @@ func (r *Row) Spread() (least, most float64) {
 	return slices.Min(r.PPS), slices.Max(r.PPS)
 }
 
-// Run measures the contestants in turn. Every second round runs in reverse order, so that no contestant is always
-// measured before its neighbour. An error of a contestant is stored in its row; the returned error is the error of
+// Run measures the contestants in turn. Every second round is in reverse order, so that no contestant is always
+// measured before the same other one. The error of a contestant is stored in its row. The returned error is that of
 // ctx.
 func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	rows := make([]Row, len(all))
@@ -130,7 +131,7 @@ func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	return rows, nil
 }
 
-// Waiting times of measure.
+// Times that measure waits.
 const (
 	firstFrame = 30 * time.Second       // until the first frame arrives
 	settle     = 100 * time.Millisecond // after the end, until the last frames are counted
@@ -139,7 +140,7 @@ const (
 // errSilent reports that no frame of a contestant arrived.
 var errSilent = errors.New("no frame arrived")
 
-// measure makes one measurement of a contestant.
+// measure measures a contestant once.
 func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	if c.Counter != nil {
 		return measureAt(ctx, c, c.Counter, Count{}, o, r)
@@ -151,7 +152,7 @@ func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	return measureAt(ctx, c, o.Peer, before, o, r)
 }
 
-// measureAt makes one measurement with a counter whose current value is before.
+// measureAt measures a contestant once with the given counter, whose value was before at the start.
 func measureAt(ctx context.Context, c *Contestant, counter func() (Count, error), before Count, o Options, r *Row) error {
 	running, err := c.Start(ctx)
 	if err != nil {
@@ -221,7 +222,8 @@ func take(running *Running, counter func() (Count, error)) (reading, error) {
 	return reading{n.Frames, time.Now(), used + SoftirqTime()}, err
 }
 
-// judge compares the number of sent frames with the number that arrived.
+// judge stores the fraction of the sent frames that did not arrive. If most are missing, and sent.Train
+// is set, it adds a note: the peer has probably counted unsegmented packets.
 func (r *Row) judge(sent Sent, arrived uint64) {
 	r.Lost = max(0, 1-float64(arrived)/float64(sent.Frames))
 	const trains = 0.5

@@ -14,9 +14,9 @@ import (
 	"loam/wire"
 )
 
-// Methods returns a contestant for each method that can send the only stream of a configuration, and for each number
-// of queues. names selects methods; nil means all. Frames longer than the MTU are an error, because fragments would
-// be counted.
+// Methods returns a contestant for each method that can send the only stream of the configuration base, and for each
+// number of queues. names selects methods by name; nil means all. It returns an error if frames are longer than the
+// MTU, because the peer would count their fragments.
 func Methods(base gen.Config, names []string, queues []int) ([]Contestant, error) {
 	if link, err := netlink.LinkByName(base.Interface); err == nil {
 		if size, most := base.Streams[0].Sizes.Max(), link.Attrs().MTU+wire.EthernetLen+frame.FCSLen; size > most {
@@ -64,7 +64,7 @@ func contains(list []string, s string) bool {
 	return false
 }
 
-// ofConfig returns a contestant that runs the engine.
+// ofConfig returns a contestant that runs the packet engine with a configuration.
 func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count, error)) Contestant {
 	start := func(ctx context.Context) (*Running, error) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -72,8 +72,8 @@ func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count,
 			report gen.Report
 			err    error
 		}
-		// done has a capacity of one: the goroutine sends the outcome and stop receives it. ready is closed when
-		// everything is open.
+		// done has a capacity of one: the goroutine sends the result of the run, and stop receives it. ready is closed
+		// when everything is open and the run begins to send.
 		done, ready := make(chan outcome, 1), make(chan struct{})
 		c := c
 		c.Ready = func() error { close(ready); return nil }
@@ -96,12 +96,12 @@ func ofConfig(name string, c gen.Config, m method.Method, counter func() (Count,
 	return Contestant{Name: name, Queues: c.Queues, Start: start, Counter: counter}
 }
 
-// tapName is the interface that the method tap creates. Frames sent there are received by the kernel of this host
-// on the same interface.
+// tapName is the name of the interface that the method tap creates. This host's kernel receives the frames that are
+// sent to it, on the same interface.
 const tapName = "loamgen0"
 
-// tap returns the contestant for the method tap. The interface's own counter of received frames serves as the
-// peer's.
+// tap returns the contestant for the method tap. In place of a peer's counter, it uses the interface's own counter of
+// received frames.
 func tap(c gen.Config, m method.Method) Contestant {
 	c.Interface = tapName
 	s := c.Streams[0]
@@ -120,8 +120,8 @@ func tap(c gen.Config, m method.Method) Contestant {
 	})
 }
 
-// Stream returns the stream that all contestants send: UDP datagrams of one size between fixed ports. They have no
-// tag, because a bare loop of system calls would not write one either.
+// Stream returns the stream that all contestants send: UDP datagrams of one size between fixed ports. The frames have
+// no measurement tag, because other programs, such as a bare loop of system calls, do not write one either.
 func Stream(destination string, size int, v6 bool) (gen.Stream, error) {
 	t := frame.UDP(v6)
 	ip := "ip"

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Peer returns a function that reads the counter at the other end of an interface. For a veth, the kernel knows the
-// peer, even in another network namespace if the caller has access to it. For any other interface Peer returns
-// ErrNoPeer, and only the interface's own counter is available: see Own.
+// Peer returns a function that reads the counter at the other end of an interface. For a veth interface, the kernel can
+// name the peer, even if that is in another network namespace to which the caller has access. For any other interface
+// Peer returns ErrNoPeer, and the caller can use only the interface's own counter: see Own.
 func Peer(name string) (func() (Count, error), error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {
@@ -36,10 +36,11 @@ func Peer(name string) (func() (Count, error), error) {
 	return read, nil
 }
 
-// ErrNoPeer reports that the counters at the other end cannot be read from this machine.
+// ErrNoPeer reports that the counter at the other end cannot be read from this machine.
 var ErrNoPeer = errors.New("the peer's counters cannot be read from here")
 
-// Own returns a function that reads how much an interface has sent, from its own counter.
+// Own returns a function that reads the number of frames and bytes that an interface has sent, from the interface's own
+// counter.
 func Own(name string) func() (Count, error) {
 	return func() (Count, error) {
 		link, err := netlink.LinkByName(name)
@@ -59,8 +60,8 @@ func received(link netlink.Link) Count {
 	return Count{s.RxPackets, s.RxBytes}
 }
 
-// linkIn returns an interface in another network namespace, given by the namespace's ID in this one. A negative ID
-// means the current namespace. RTM_GETLINK takes the ID as IFLA_TARGET_NETNSID (rtnetlink(7)).
+// linkIn returns an interface in another network namespace. namespace is the ID of that namespace in the current one; a
+// negative ID means the current namespace. RTM_GETLINK takes it as IFLA_TARGET_NETNSID (rtnetlink(7)).
 func linkIn(index, namespace int) (netlink.Link, error) {
 	if namespace < 0 {
 		return netlink.LinkByIndex(index)

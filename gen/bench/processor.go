@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// processorTime returns the processor time of all threads of a process group, or of this process if group is 0. It
-// uses the scheduler's accounting in nanoseconds. This includes the kernel's work for others in the meantime
-// (interrupts, and on a veth the receiver's work) unless the kernel accounts for it separately
+// processorTime returns the processor time of all threads of a process group, or of this process if group is 0. It uses
+// the scheduler's accounting, in nanoseconds. This time includes work of the kernel for others that interrupts these
+// threads, such as interrupts and, on a veth, the receiver's work, unless the kernel accounts for such work separately
 // (CONFIG_IRQ_TIME_ACCOUNTING).
 func processorTime(group int) (time.Duration, error) {
 	if group == 0 {
@@ -38,13 +38,13 @@ func processorTime(group int) (time.Duration, error) {
 	return sum, nil
 }
 
-// SoftirqTime returns the processor time, since boot, of the kernel threads that process softirqs when the
-// interrupted thread cannot (ksoftirqd). It is part of a sender's cost, because much of the receiver's work on a
-// veth is a softirq of the sender.
+// SoftirqTime returns the processor time, since boot, of the ksoftirqd threads. These are kernel threads that process
+// softirqs when the interrupted thread cannot. Their time is part of a sender's cost, because on a veth, much of the
+// receiver's work is a softirq of the sender.
 //
-// The scheduler charges these threads for more than they run. When one takes over in the middle of a long system
-// call, it is charged for the call since the last tick. Measured with AF_XDP: a tenth of the sender's time, for 6
-// µs in 20 ms.
+// The scheduler charges these threads for more time than they run. If one takes over in the middle of a long system
+// call, it is charged for the whole time of the call since the last tick. With AF_XDP, a thread that ran for 6 µs in 20
+// ms was charged for a tenth of the sender's time.
 func SoftirqTime() (sum time.Duration) {
 	for _, dir := range softirqThreads() {
 		used, _ := ran(dir)
@@ -53,8 +53,8 @@ func SoftirqTime() (sum time.Duration) {
 	return sum
 }
 
-// softirqThreads returns the /proc directories of the ksoftirqd threads, one per processor. It returns none in a
-// PID namespace that does not show them.
+// softirqThreads returns the /proc directories of the ksoftirqd threads, one thread per processor. It returns
+// none in a PID namespace that does not show them.
 var softirqThreads = sync.OnceValue(func() (list []string) {
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
@@ -76,7 +76,7 @@ func ran(dir string) (time.Duration, error) {
 	return time.Duration(n), err
 }
 
-// groupOf returns the process group from /proc/PID/stat (proc_pid_stat(5)), or 0 if the process has ended.
+// groupOf returns the process group in a file /proc/PID/stat (proc_pid_stat(5)), or 0 if the process has ended.
 func groupOf(name string) int {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -92,7 +92,7 @@ func groupOf(name string) int {
 	return n
 }
 
-// threads returns the total processor time of the threads of a process. A thread that ends in the meantime is not
+// threads returns the total processor time of the threads of a process. A thread that ends while threads runs is not
 // counted.
 func threads(process string) (sum time.Duration, err error) {
 	all, err := filepath.Glob(process + "/task/*")

@@ -11,8 +11,8 @@ import (
 	"loam/gen/show"
 )
 
-// Table writes the rows as a table. The ratio column compares processor time with the row named base that has one
-// queue. size is the frame size in bytes, FCS included.
+// Table writes the rows as a table. The column ratio compares the frames per processor second of each row with the row
+// that is named base and has one queue. size is the frame size in bytes, FCS included.
 func Table(out io.Writer, rows []Row, size int, base string) error {
 	var one float64
 	for i := range rows {

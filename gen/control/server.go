@@ -1,14 +1,14 @@
 // Package control lets other programs change the rates of a run over HTTP.
 //
-//	GET /rate                                       the rates in force, as JSON
+//	GET /rate                                       the current rates, as JSON
 //	PUT /rate {"scale": 0.5}                        half of every rate; 0 pauses, 1 restores
 //	PUT /rate {"rate": "20kpps"}                    a rate for all streams
 //	PUT /rate {"rate": "2%", "stream": "voice"}     a rate for one stream
 //
-// The response to a change contains the rates in force. A rate with which the run cannot send is rejected with status
-// 400 and a line of text. If the run is not sending, the status is 409. There is no authentication, so the server
-// should listen on a loopback address. A page in a browser cannot make a PUT request to another site without that
-// site's consent.
+// The response to a change contains the new rates. A rate with which the run cannot send is rejected with status 400
+// and a line of text. If the run is not sending, the status is 409. There is no authentication, so the server should
+// listen on a loopback address. A web page in a browser cannot send a PUT request to another site without that site's
+// consent.
 package control
 
 import (
@@ -26,11 +26,11 @@ import (
 	"loam/gen/show"
 )
 
-// Server serves one run. It is a show.View, so that it ends with the run.
+// Server serves the requests for one run. It implements show.View, so that it stops when the run ends.
 type Server struct {
 	control *gen.Control
 	server  *http.Server
-	ended   chan error // capacity of one: the serving goroutine sends its final error
+	ended   chan error // capacity of one: the goroutine that serves requests sends its final error
 }
 
 // Listen starts to serve on an address such as "127.0.0.1:9101".
@@ -64,7 +64,7 @@ type request struct {
 	Stream string   `json:"stream"` // with Rate; "": all streams
 }
 
-// change applies the request in body.
+// change applies the request that body contains.
 func (s *Server) change(body io.Reader) error {
 	var r request
 	d := json.NewDecoder(body)
@@ -85,7 +85,7 @@ func (s *Server) change(body io.Reader) error {
 	return s.control.SetRate(r.Stream, rate)
 }
 
-// answer writes the rates in force, or err.
+// answer writes the current rates as the response or, if err is not nil, the error.
 func (s *Server) answer(w http.ResponseWriter, err error) {
 	var state gen.State
 	if err == nil {
@@ -98,7 +98,7 @@ func (s *Server) answer(w http.ResponseWriter, err error) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	default:
 		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(state) // an error means that the client has gone
+		json.NewEncoder(w).Encode(state) // an error means that the client has closed the connection
 	}
 }
 

@@ -2,32 +2,32 @@ package frame
 
 import "loam/wire"
 
-// Checksums. The Internet checksum is linear: the sum of a frame is the sum of its constant part plus the sum of
-// each changing field, shifted to its place in its 16-bit word. The constant sum is therefore computed once, and
-// each frame costs one addition for each changing field and each checksum that covers it. This is the incremental
-// update of RFC 1624 (equation 3: HC' = ~(~HC + ~m + m')) with an old value m of zero.
+// Checksums. The Internet checksum is linear: the sum of a frame is the sum of its constant part plus the sums of the
+// changing fields, each shifted to its position in its 16-bit word. So the sum of the constant part is computed once.
+// For each frame, one addition is needed for each changing field and each checksum that covers it. This is the
+// incremental update of RFC 1624 (equation 3: HC' = ~(~HC + ~m + m')) with an old value m of zero.
 //
-// A checksum field is itself covered by the checksums of the outer headers: for example, an inner UDP checksum by
-// the outer UDP header of VXLAN. Checksums are therefore computed from the inside out, and each is added to the
-// outer ones.
+// A checksum field may itself be covered by the checksum of an outer header. For example, the UDP checksum of an inner
+// packet is covered by the checksum of the outer UDP header of VXLAN. So checksums are computed from the inside out,
+// and each is added to the outer checksums that cover it.
 
-// sum is one checksum field. Offsets are in bytes from the start of the frame.
+// sum describes one checksum field. Offsets are in bytes from the start of the frame.
 type sum struct {
-	at     int    // offset of the field
-	base   uint64 // the sum of the constant part
+	at     int    // offset of the checksum field
+	base   uint64 // the partial sum of the constant part
 	start  int    // start of the covered range
 	stop   int    // end of the covered range; 0: the end of the packet
-	pseudo bool   // the length from start to the end is added too
+	pseudo bool   // the length from start to the end of the range is part of the sum (pseudo header)
 	noZero bool
-	// left means that the checksum is left to the device: the field contains only the sum of the pseudo header, not
-	// inverted, as devices expect.
+	// left means that the device computes the checksum. The field then contains only the sum of the pseudo header, not
+	// complemented, as devices expect.
 	left  bool
-	in    uint32 // bit set of the sums that cover this field
+	in    uint32 // bit set of the checksums that cover this field
 	proto wire.Protocol
-	ip    *placed // the layer that provides the pseudo header
+	ip    *placed // the IP layer whose addresses are in the pseudo header
 }
 
-// plan lists the checksums and lengths that the template does not give, and that must therefore be computed.
+// plan lists the checksum and length fields for which the template gives no value, so that they have to be computed.
 func (p *Program) plan(layers []placed) {
 	for i := len(layers) - 1; i >= 0; i-- {
 		l := &layers[i]
@@ -63,8 +63,7 @@ func (p *Program) plan(layers []placed) {
 	}
 }
 
-// transport returns the index of the only checksum with a pseudo header. ok is false if there is none or more than
-// one.
+// transport returns the index of the checksum with a pseudo header. ok is false unless there is exactly one.
 func (p *Program) transport() (at int, ok bool) {
 	count := 0
 	for i := range p.sums {
@@ -76,8 +75,9 @@ func (p *Program) transport() (at int, ok bool) {
 	return at, count == 1
 }
 
-// Checksum returns where the checksum left to the device starts to count, and the offset from there to its field.
-// Offsets are in bytes of the whole frame. ok is false if no checksum is left to the device.
+// Checksum describes the checksum that is left to the device: the start of the bytes that it covers, and the offset
+// from there to its field. Both are in bytes; start counts from the start of the frame. ok is false if no checksum is
+// left to the device.
 func (p *Program) Checksum() (start, offset int, ok bool) {
 	if i, ok := p.transport(); ok && p.sums[i].left {
 		return p.sums[i].start, p.sums[i].at - p.sums[i].start, true
@@ -94,8 +94,8 @@ func ipBefore(layers []placed) *placed {
 	return nil
 }
 
-// covers returns the bit set of sums that cover the byte at an offset, except the sum whose field is at this
-// offset.
+// covers returns the bit set of the checksums that cover the byte at an offset. It does not include a checksum whose
+// own field is at that offset.
 func (p *Program) covers(at int) (set uint32) {
 	for i := range p.sums {
 		s := &p.sums[i]
@@ -106,7 +106,7 @@ func (p *Program) covers(at int) (set uint32) {
 	return set
 }
 
-// cover determines for each changing field which sums cover it.
+// cover determines, for each changing field, the checksums that cover it.
 func (p *Program) cover() {
 	for i := range p.vary {
 		v := &p.vary[i]
@@ -127,8 +127,8 @@ func (p *placed) addresses() (from, to int) {
 	return p.at + 8, p.at + 40
 }
 
-// constants computes the sums of the constant part. It sets checksums and lengths in the prototype to zero, and
-// they stay zero; changing fields are zero already.
+// constants computes the sums of the constant part. In the prototype it sets checksum and length fields to zero; they
+// stay zero there. Changing fields are zero in the prototype already.
 func (p *Program) constants() {
 	for i := range p.sums {
 		p.proto[p.sums[i].at], p.proto[p.sums[i].at+1] = 0, 0
@@ -160,7 +160,7 @@ func (p *Program) constants() {
 	}
 }
 
-// bodySum returns the sum of the first n bytes of the payload.
+// bodySum returns the partial sum of the first n bytes of the payload.
 func (p *Program) bodySum(n int) uint64 {
 	s := uint64(p.prefix[n/2])
 	if n%2 != 0 {

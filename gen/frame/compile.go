@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// Compile turns a template into a program. A program consists of the prototype, which is a frame of the largest
-// size in which every changing field is zero; the list of changing fields; and, for each checksum, the sum of the
-// constant part.
+// Compile turns a template into a program. A program consists of a prototype frame, the list of the fields that change,
+// and, for each checksum, the sum of the constant part. The prototype has the largest frame size; every changing field
+// in it is zero.
 
 // Options are the compile options of a template.
 type Options struct {
 	Sizes Sizes
 	Seed  uint64 // seeds all random fields and sizes
-	// Reserve is the number of bytes at the start of every payload that the caller will write. They are zero here
-	// and count as zero in the checksums. The caller must write bytes whose checksum is zero, so that the frame's
-	// checksums stay correct: see package measure. It then calls Filler.Seal.
+	// Reserve is the number of bytes at the start of every payload that the caller will write. The Filler writes zeros
+	// there, and counts them as zeros in the checksums. So the frame's checksums stay correct only if the caller writes
+	// bytes whose own checksum is zero: see package measure. The caller then calls Filler.Seal.
 	Reserve int
 	// Skip is the number of bytes at the start of the frame that are not written, because the kernel writes them.
-	// No field in them may change from frame to frame.
+	// Fields in these bytes must be constant.
 	Skip int
-	// NoPadding omits the padding of frames below 64 bytes, for methods where the kernel writes the frame.
+	// NoPadding omits the padding of frames below 64 bytes. It is for methods with which the kernel writes the frame.
 	NoPadding bool
 	// LeaveChecksum leaves the UDP or TCP checksum to the device: see Program.Checksum.
 	LeaveChecksum bool
@@ -33,17 +33,17 @@ type Program struct {
 	prefix  []uint16
 	vary    []varying
 	lens    []lengthField
-	sums    []sum // from the inside out
-	crcs    []crc // from the inside out
-	aligned int   // offset of the layer whose length is a multiple of align; 0: there is none
+	sums    []sum // the checksums, from the inside out
+	crcs    []crc // the CRCs, from the inside out
+	aligned int   // offset of the layer whose length must be a multiple of align; 0: there is none
 	align   int
 	payload int // offset of the payload
-	end     int // the end of the packet if padding follows it, else 0
+	end     int // end of the packet if padding follows it, otherwise 0
 	options Options
 	sizes   Sizes
 }
 
-// placed is a layer at its offset in the frame.
+// placed is a layer of the template, with its offset in the frame.
 type placed struct {
 	*kind
 	layer *Layer
@@ -52,7 +52,7 @@ type placed struct {
 	given map[string]pattern
 }
 
-// lengthField is a 16-bit length field. Its value is the end of the packet minus base.
+// lengthField is a 16-bit length field. Its value is the offset of the end of the packet minus base.
 type lengthField struct {
 	at, base int
 	sums     uint32
@@ -89,10 +89,11 @@ func Compile(t *Template, o Options) (*Program, error) {
 	return p, nil
 }
 
-// tail returns the end of the payload in the largest frame.
+// tail returns the offset of the end of the payload in the largest frame.
 func (p *Program) tail() int { return p.packetEnd(len(p.proto)) }
 
-// packetEnd returns the end of the packet in a frame of n bytes without FCS. Up to align-1 bytes may follow it.
+// packetEnd returns the offset of the end of the packet in a frame of n bytes without FCS. For alignment, up to align-1
+// bytes may follow it.
 func (p *Program) packetEnd(n int) int {
 	if p.end != 0 {
 		return p.end
@@ -146,7 +147,8 @@ func Kinds() []string {
 	return append(all, "gre", payloadKind)
 }
 
-// parseFields parses the patterns of the layer's fields into given. The pattern auto leaves a field to be computed.
+// parseFields parses the patterns that the template gives for the fields of the layer. With the pattern auto, a field
+// is computed, as if it were not given.
 func (p *placed) parseFields() error {
 	for _, s := range p.layer.Fields {
 		name := p.name + "." + s.Name
@@ -169,12 +171,12 @@ func (p *placed) parseFields() error {
 	return nil
 }
 
-// computes reports whether Compile computes the field if it is not given.
+// computes reports whether Compile computes the field if the template does not give it.
 func (p *placed) computes(name string) bool {
 	return name == p.next || name == "checksum" || name == "len" || name == "s"
 }
 
-// link checks that each layer can carry the next one, and sets the type fields accordingly.
+// link checks that each layer can carry the next one, and sets the fields that identify the next layer.
 func link(layers []placed) error {
 	if k := layers[0].name; k != "eth" {
 		return &Error{Field: k, Wrong: "a frame begins with eth", Allowed: "eth; " + k + "; ..."}
@@ -290,14 +292,14 @@ func salt(name string) uint64 {
 	return h.Sum64()
 }
 
-// MaxLen returns the length of the longest frame in bytes, without FCS and skipped bytes. A Filler needs slots of
-// at least this length.
+// MaxLen returns the length in bytes of what a Filler writes for the longest frame: the frame without FCS and without
+// skipped bytes. The slots passed to a Filler must have at least this length.
 func (p *Program) MaxLen() int { return len(p.proto) - p.options.Skip }
 
 // Sizes returns the frame sizes, FCS included.
 func (p *Program) Sizes() *Sizes { return &p.sizes }
 
-// Payload returns the offset of the payload in what a Filler writes.
+// Payload returns the offset of the payload in the bytes that a Filler writes.
 func (p *Program) Payload() int { return p.payload - p.options.Skip }
 
 // V6 reports whether the first IP header is IPv6. It is false without an IP header.

@@ -6,14 +6,15 @@ import (
 	"math/bits"
 )
 
-// CRC-32C, the checksum of SCTP (RFC 9260 section 6.8). It is not linear like the Internet checksum: it depends on
-// the bytes that the caller writes into the payload. It is therefore computed last, over the finished frame.
+// CRC-32C is the checksum of SCTP (RFC 9260 section 6.8). Unlike the Internet checksum, it cannot be updated for single
+// fields: it depends on all bytes, including those that the caller writes into the payload. So it is computed last,
+// over the finished frame.
 
-// crc is one CRC field. Offsets are in bytes from the start of the frame.
+// crc describes one CRC field. Offsets are in bytes from the start of the frame.
 type crc struct {
 	at    int
 	start int    // start of the covered range, which extends to the end of the packet
-	sums  uint32 // bit set of the sums that cover this field
+	sums  uint32 // bit set of the checksums that cover this field
 }
 
 // crcLen is the size of a CRC in bytes.
@@ -22,7 +23,7 @@ const crcLen = 4
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Seal computes the CRCs of the frame that Next has just written into slot. If the program was compiled with
-// Options.Reserve, the caller must call it after it has written the reserved bytes; otherwise Next calls it. It does
+// Options.Reserve, the caller must call Seal after writing the reserved bytes; otherwise Next calls it. Seal does
 // nothing if the template has no CRC.
 func (f *Filler) Seal(slot []byte) {
 	for i := range f.crcs {
@@ -38,7 +39,8 @@ func (f *Filler) Seal(slot []byte) {
 	}
 }
 
-// cover adds a CRC, whose field was zero before, to the sums that cover it (RFC 1624, equation 3).
+// cover adds the value of a CRC to the checksums in set, which cover it. Its field was zero before (RFC 1624, equation
+// 3).
 func (f *Filler) cover(slot []byte, set, crc uint32) {
 	for ; set != 0; set &= set - 1 {
 		s := &f.sums[bits.TrailingZeros32(set)]

@@ -1,5 +1,6 @@
-// Package frame builds the frames that a generator sends. A template of layers, whose fields may change from frame
-// to frame, becomes bytes in the slot of a ring, with correct lengths and checksums.
+// Package frame builds the frames that a generator sends. The user writes a template: a list of layers, whose fields
+// may change from frame to frame. The package turns it into frames with correct lengths and checksums, and writes each
+// frame into memory that the caller provides.
 //
 // Reading order: template.go (what a user writes), layers.go (the table of layers and fields), pattern.go (how a
 // field changes), size.go (frame sizes), compile.go (a template becomes a program), checksum.go, crc.go and
@@ -14,8 +15,8 @@
 //	udp sport=1024+7 dport=53
 //	payload text="hello"
 //
-// Types, lengths and checksums that are not given are computed. Given values are sent unchanged, even if they are
-// wrong, because sending malformed frames is a use case.
+// Types, lengths and checksums that the template does not give are computed. Given values are sent unchanged, even if
+// they are wrong, because sending malformed frames is one purpose of the package.
 //
 // The package reads no clock and sends nothing. Random fields come from a seed, and the same seed produces the same
 // frames.

@@ -7,7 +7,7 @@ import (
 
 // varying is a field that changes from frame to frame.
 type varying struct {
-	at       int // offset of the first byte that contains bits of the field
+	at       int // offset of the first byte that contains a bit of the field
 	size     int // number of bytes that contain bits of the field, at most 8; 16 for an IPv6 address
 	shift    int // number of bits after the field in the last of these bytes
 	whole    bool
@@ -34,7 +34,7 @@ func (v *varying) inAddresses(ip *placed) bool {
 	return v.at >= from && v.at < to
 }
 
-// put writes a value into b, which starts skip bytes into the frame.
+// put writes the value x of the field into b. b starts at byte skip of the frame.
 func (v *varying) put(b []byte, skip int, x value) {
 	b = b[v.at-skip : v.at-skip+v.size]
 	switch {
@@ -55,7 +55,7 @@ func (v *varying) put(b []byte, skip int, x value) {
 	}
 }
 
-// sumOf returns what a value adds to a checksum.
+// sumOf returns the number that value x of the field adds to a checksum.
 func (v *varying) sumOf(x value) uint64 {
 	if v.size == 16 {
 		return fold(x.hi) + fold(x.lo)
@@ -63,18 +63,18 @@ func (v *varying) sumOf(x value) uint64 {
 	return fold(x.lo << v.sumShift)
 }
 
-// Filler writes the frames of a program one after another, without allocating memory. It is not safe for concurrent
-// use.
+// Filler writes the frames of a program one after another, without allocating memory. Only one goroutine may use it at
+// a time.
 type Filler struct {
 	*Program
 	generators []generator
 	sizer      sizer
 	end        int    // end of the last packet written
-	same       []byte // the content of every frame, if nothing changes; else nil
+	same       []byte // the content of every frame if all frames are identical, otherwise nil
 }
 
-// Filler returns a Filler for one of several shards, counted from 0. The Fillers of all shards together produce the
-// same frames as a single Filler, each frame once.
+// Filler returns the Filler of one of several shards (senders), counted from 0. The Fillers of all shards together
+// produce the frames that a single Filler would, each frame once.
 func (p *Program) Filler(shard, shards int) *Filler {
 	f := &Filler{Program: p, sizer: newSizer(p.sizes, shard, shards, p.options.Seed)}
 	for i := range p.vary {
@@ -88,7 +88,7 @@ func (p *Program) Filler(shard, shards int) *Filler {
 	return f
 }
 
-// maxSums is the largest number of checksums in a template of MaxLayers.
+// maxSums is the largest number of checksums in a template: one per layer.
 const maxSums = MaxLayers
 
 // Next writes the next frame into slot, which must have at least MaxLen bytes. It returns the length of the frame
@@ -160,7 +160,7 @@ func (f *Filler) compose(slot []byte) int {
 	return n - skip
 }
 
-// add adds x to every sum of the bit set.
+// add adds x to every sum that is in the bit set.
 func add(acc *[maxSums]uint64, set uint32, x uint64) {
 	for ; set != 0; set &= set - 1 {
 		acc[bits.TrailingZeros32(set)] += x

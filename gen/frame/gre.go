@@ -2,8 +2,8 @@ package frame
 
 import "loam/wire"
 
-// A GRE header has the optional words whose fields the template names: "gre key=7" has a key and no sequence
-// number; "gre checksum=auto" has a correct checksum.
+// A GRE header contains the optional words for which the template names a field: "gre key=7" has a key and no sequence
+// number; "gre checksum=auto" has a checksum, which is computed.
 
 // greKind returns the kind of a GRE layer. has reports which optional fields the template gives.
 func greKind(has func(field string) bool) *kind {

@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// The table of layers: their fields, what they carry, and their default contents. To add a layer, add it to this
-// table; no other code needs to change.
+// The table of layers: their fields, the layers that they can carry, and their default contents. To add a layer, only
+// this table has to be changed.
 
 // field is a field of a header.
 type field struct {
@@ -18,7 +18,7 @@ type field struct {
 	form  form
 }
 
-// space is a number space in which a header identifies what it carries.
+// space is a set of numbers by which a header identifies the next layer, or a kind of next layer without numbers.
 type space uint8
 
 const (
@@ -30,9 +30,9 @@ const (
 	labels          // payload of an MPLS stack, unnumbered
 	udpPort         // UDP destination port
 	chunks          // SCTP chunks, which have their own types
-	vxlanOnly       // Ethernet, unnumbered
-	gtpOnly         // IP, unnumbered
-	data            // a payload, unnumbered
+	vxlanOnly       // an Ethernet frame; VXLAN has no number for it
+	gtpOnly         // an IP packet; GTP-U has no number for it
+	data            // a payload, which has no number
 )
 
 // sumRule describes the checksum of a layer.
@@ -41,7 +41,7 @@ type sumRule struct {
 	header bool // covers only the header, not the payload
 	pseudo bool // also covers the pseudo header of the preceding IP header
 	noZero bool // a computed 0 is sent as 0xffff, because 0 means no checksum
-	crc    bool // CRC-32C of 32 bits in place of the Internet checksum
+	crc    bool // the checksum is a 32-bit CRC-32C instead of the Internet checksum
 }
 
 // kind is a type of layer.
@@ -52,13 +52,13 @@ type kind struct {
 	length  int
 	put     func(b []byte) // writes the default header, length bytes
 	carries space
-	next    string           // name of the field that identifies the carried layer
-	numbers map[space]uint64 // the number of this layer, by the space of the carrying layer
-	proto   wire.Protocol    // protocol number in the pseudo header of the checksum
+	next    string           // name of the field that identifies the next layer
+	numbers map[space]uint64 // the number of this layer in each space: the value of the field next in the layer before it
+	proto   wire.Protocol    // protocol number of this layer in the pseudo header of its checksum
 	sum     sumRule
 	lenAt   int // offset of a 16-bit length field; 0: none
-	lenBase int // number of bytes of the layer that the length does not count
-	align   int // the layer and its payload are a multiple of this many bytes; 0: any length
+	lenBase int // number of bytes at the start of the layer that the length field does not count
+	align   int // the length of the layer with its payload is a multiple of this number of bytes; 0: any length
 }
 
 const (
@@ -66,7 +66,7 @@ const (
 	protoIPv6 = 41 // IPv6 in IP (RFC 2473)
 	protoSCTP = 132
 	protoTest = 253
-	typeTest  = 0x88b5 // IEEE 802, local experiments
+	typeTest  = 0x88b5 // EtherType for local experiments (IEEE 802)
 )
 
 var (
@@ -82,9 +82,9 @@ var (
 var (
 	defaultSource      = wire.MAC{2, 0, 0, 0, 0, 1}
 	defaultDestination = wire.MAC{2, 0, 0, 0, 0, 2}
-	defaultSource4     = netip.AddrFrom4([4]byte{192, 0, 2, 1}) // RFC 5737
+	defaultSource4     = netip.AddrFrom4([4]byte{192, 0, 2, 1}) // example address for documentation (RFC 5737)
 	defaultDst4        = netip.AddrFrom4([4]byte{192, 0, 2, 2})
-	defaultSource6     = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 1}) // RFC 3849
+	defaultSource6     = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 1}) // example address for documentation (RFC 3849)
 	defaultDst6        = netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: 2})
 )
 
@@ -189,7 +189,7 @@ var kinds = []kind{
 		carries: data, numbers: map[space]uint64{proto4: uint64(wire.ProtoTCP), proto6: uint64(wire.ProtoTCP)},
 		proto: wire.ProtoTCP, sum: sumRule{at: 16, pseudo: true},
 	},
-	{ // RFC 9260 section 3.1
+	{ // the common header of SCTP: RFC 9260 section 3.1
 		name: "sctp", summary: "SCTP", length: SCTPLen,
 		fields: append(portFields[:2:2], field{"tag", 32, 32, number}, field{"checksum", 64, 32, number}),
 		put: func(b []byte) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Patterns: how a field changes from frame to frame.
+// Patterns describe how a field changes from frame to frame:
 //
 //	53                 always 53
 //	1024+7             1024, 1031, ..., wrapping at the field's width
@@ -18,17 +18,17 @@ import (
 //	                   locally administered unicast address (02:...)
 //	random:A-B         random values of a range, a prefix or a list
 //
-// All fields advance together at every frame: two fields that cycle over 4 and 6 values produce 12 combinations,
-// not 24.
+// All fields advance with every frame. So a field that cycles over 4 values and one that cycles over 6 produce 12
+// combinations, not 24.
 
-// pattern is a parsed pattern. It is a constant if fixed reports true.
+// pattern is a parsed pattern. If fixed reports true, it has a single value.
 type pattern struct {
 	base   value
 	step   value
-	count  uint64  // number of values before it repeats; 0: 2^64
+	count  uint64  // number of values before the pattern repeats; 0: 2^64
 	list   []value // if not nil, replaces base, step and count
 	random bool
-	host   value // for a random pattern: mask of the random bits, if not zero
+	host   value // for a random pattern: mask of the random bits; zero: the values are drawn from base, step, count and list
 }
 
 // fixed reports whether the pattern has only one value.
@@ -42,7 +42,7 @@ func (p *pattern) first() value {
 	return p.base
 }
 
-// maxList limits the length of a list, so that a template cannot exhaust memory.
+// maxList is the maximum length of a list. It prevents a template from exhausting memory.
 const maxList = 1 << 16
 
 // Error describes a mistake in a template.
@@ -113,7 +113,7 @@ func (f *field) parseList(name, s string) (p pattern, err error) {
 	return p, nil
 }
 
-// parsePrefix parses a prefix as the pattern of all its addresses. The field must be an address of the same family.
+// parsePrefix parses a prefix as the pattern of all its addresses. The field must be an address of the same IP version.
 func (f *field) parsePrefix(name, s string) (p pattern, err error) {
 	prefix, err := netip.ParsePrefix(s)
 	if err != nil || f.form != address4 && f.form != address6 || prefix.Addr().Is4() != (f.form == address4) {
@@ -152,7 +152,7 @@ func (f *field) parseRange(name, s string) (p pattern, err error) {
 	return p, nil
 }
 
-// parseStep parses a single value, or START+STEP, which wraps at the field's width.
+// parseStep parses a single value or START+STEP. A sequence wraps around at the width of the field.
 func (f *field) parseStep(name, s string, random bool) (p pattern, err error) {
 	start, step, stepped := strings.Cut(s, "+")
 	if p.base, err = f.parseValue(start); err != nil {
@@ -171,7 +171,7 @@ func (f *field) parseStep(name, s string, random bool) (p pattern, err error) {
 	return p, nil
 }
 
-// parseStepValue parses a number of at most 63 bits, regardless of the field's form.
+// parseStepValue parses a number of at most 63 bits. The form of the field's values does not matter.
 func (f *field) parseStepValue(s string) (value, error) {
 	v, err := (&field{width: 63}).parseValue(s)
 	if err != nil || v == (value{}) {
@@ -189,8 +189,8 @@ type generator struct {
 	rng    *rand.Rand
 }
 
-// newGenerator returns the generator of one shard. The generators of all shards together produce the values that a
-// single generator would.
+// newGenerator returns the generator of one of several shards. The generators of all shards together produce the values
+// that a single generator would.
 func newGenerator(p pattern, width, shard, shards int, seed, salt uint64) generator {
 	if p.list != nil {
 		p.count = uint64(len(p.list))

@@ -10,9 +10,9 @@ import (
 
 // The payload: the bytes between the last header and the end of the packet.
 //
-//	payload text="hello"     these bytes, then zeros
-//	payload hex=00ff00ff     the same in hexadecimal
-//	payload fill=0xa5        this byte throughout
+//	payload text="hello"     the bytes of the text, then zeros
+//	payload hex=00ff00ff     the bytes given in hexadecimal, then zeros
+//	payload fill=0xa5        every byte has this value
 //	payload fill=count       0, 1, 2, ... 255, 0, ...
 //	payload fill=random      the same random bytes in every frame
 
@@ -26,7 +26,7 @@ type payload struct {
 	fill    func(i int) byte
 }
 
-// parsePayload parses a payload layer. seed is for fill=random.
+// parsePayload parses a payload layer. seed determines the random bytes of fill=random.
 func parsePayload(l *Layer, seed uint64) (p payload, err error) {
 	for _, s := range l.Fields {
 		name := payloadKind + "." + s.Name
@@ -48,8 +48,8 @@ func parsePayload(l *Layer, seed uint64) (p payload, err error) {
 	return p, nil
 }
 
-// parseFill returns a function that maps an offset in the payload to its byte. For fill=random it must be called
-// once per offset, in order.
+// parseFill returns a function that returns the byte at an offset in the payload. For fill=random, that function must
+// be called once for each offset, in order.
 func parseFill(s string, seed uint64) (func(int) byte, error) {
 	switch s {
 	case "count":

@@ -7,29 +7,30 @@ import (
 	"strings"
 )
 
-// Frame sizes are counted as users and standards do: with the frame check sequence, so that the smallest frame has
-// 64 bytes. A Filler writes FCSLen bytes less.
+// Frame sizes are counted as users and standards count them: they include the frame check sequence (FCS), so the
+// smallest frame has 64 bytes. A Filler writes FCSLen bytes less.
 
 const (
 	// FCSLen is the size in bytes of the frame check sequence, which the hardware adds.
 	FCSLen = 4
 	// MinSize is the smallest Ethernet frame in bytes, FCS included.
 	MinSize = 64
-	// MaxSize is the largest frame size that Sizes accepts: an IP packet of 65535 bytes.
+	// MaxSize is the largest frame size that Sizes accepts, in bytes: Ethernet header, IP packet of 65535 bytes, and
+	// FCS.
 	MaxSize = 65535 + 14 + FCSLen
-	// WireOverhead is the number of bytes that a frame takes on the wire beyond its size: preamble, start of frame
-	// and inter-frame gap (IEEE 802.3).
+	// WireOverhead is the number of bytes that a frame occupies on the wire in addition to its size: preamble, start of
+	// frame and inter-frame gap (IEEE 802.3).
 	WireOverhead = 20
 
-	maxWeights = 4096 // number of frames in a mix before it repeats
+	maxWeights = 4096 // maximum number of frames in a mix before it repeats
 )
 
-// Sizes is a sequence of frame sizes: a constant, a range or a mix. The zero value is the natural size of the
-// template.
+// Sizes is a sequence of frame sizes: a constant, a range or a mix. The zero value means the natural size of the
+// template: its headers and its payload.
 type Sizes struct {
 	low, high int
 	random    bool
-	mix       []int // in sending order
+	mix       []int // the sizes of a mix, in the order in which frames are sent
 }
 
 const sizesAllowed = "N, A-B, random:A-B, imix, or imix:SIZE=WEIGHT,..., with sizes from 64 to 65553 bytes, FCS included"
@@ -83,7 +84,8 @@ func parseMix(s string) (Sizes, error) {
 	return Sizes{low: minimum(sizes), high: maximum(sizes), mix: interleave(sizes, weights, total)}, nil
 }
 
-// interleave spreads each size evenly over the mix: every position gets the size that is furthest behind its share.
+// interleave spreads each size evenly over the mix: each position gets the size that has so far occurred least,
+// compared with its share.
 func interleave(sizes, weights []int, total int) []int {
 	credit := make([]int, len(sizes))
 	mix := make([]int, 0, total)
@@ -117,13 +119,13 @@ func maximum(list []int) int {
 	return m
 }
 
-// Min returns the smallest size, FCS included. 0 is the natural size.
+// Min returns the smallest size in bytes, FCS included; 0 means the natural size of the template.
 func (z *Sizes) Min() int { return z.low }
 
-// Max returns the largest size, FCS included. 0 is the natural size.
+// Max returns the largest size in bytes, FCS included; 0 means the natural size of the template.
 func (z *Sizes) Max() int { return z.high }
 
-// Mean returns the average size in bytes, FCS included. 0 is the natural size.
+// Mean returns the average size in bytes, FCS included; 0 means the natural size of the template.
 func (z *Sizes) Mean() float64 {
 	if z.mix == nil {
 		return float64(z.low+z.high) / 2

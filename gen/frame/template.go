@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Template is a description of frames by a user: layers from the outside in, each with the fields that differ from
-// the defaults.
+// Template is a user's description of frames: the layers from the outermost to the innermost, each with the fields that
+// differ from their defaults.
 type Template struct {
 	Layers []Layer
 }
@@ -67,7 +67,7 @@ func isName(s string) bool {
 	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }
 
-// nextLayer splits off the words of the first layer in text.
+// nextLayer returns the words of the first layer in text, and the rest of text after that layer.
 func nextLayer(text string) (words []string, rest string, err error) {
 	word, inWord := "", false
 	end := func() {

@@ -13,8 +13,8 @@ import (
 	"loam/wire"
 )
 
-// value is the content of a field: a big-endian number of up to 128 bits. Ports, MAC addresses and IPv6 addresses
-// thus step and cycle by the same arithmetic.
+// value is the content of a field: a number of up to 128 bits. So ports, MAC addresses and IPv6 addresses are stepped
+// and cycled by the same arithmetic.
 type value struct{ hi, lo uint64 }
 
 func (v value) add(o value) value {
@@ -65,15 +65,15 @@ func macValue(m wire.MAC) value {
 	return value{0, uint64(binary.BigEndian.Uint16(m[:]))<<32 | uint64(binary.BigEndian.Uint32(m[2:]))}
 }
 
-// form is the text form of a field's value.
+// form is the notation of a field's values in a template.
 type form uint8
 
 const (
-	number   form = iota // 53, 0x35
-	mac                  // 02:00:00:00:00:01
-	address4             // 192.0.2.1
-	address6             // 2001:db8::1
-	tcpFlags             // SA, or a number
+	number   form = iota // decimal or hexadecimal: 53, 0x35
+	mac                  // Ethernet address: 02:00:00:00:00:01
+	address4             // IPv4 address: 192.0.2.1
+	address6             // IPv6 address: 2001:db8::1
+	tcpFlags             // letters of the flags that are set, or a number: SA
 )
 
 // describe returns a description of a single value of the field, for error messages.

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// unprivileged is the user ID and group ID without any rights.
+// unprivileged is the user ID and group ID of a user without any rights.
 const unprivileged = 65534
 
-// Drop gives up root permanently. Open descriptors stay open. From then on, the process can open
-// only files that an unprivileged user may open. The kernel drops all capabilities with the user
-// ID. A process that is not root is left unchanged.
+// Drop gives up root permanently. Open descriptors stay open. Afterwards, the process can open only files that an
+// unprivileged user may open. The kernel removes all capabilities when the user ID changes. Drop does nothing in a
+// process that is not root.
 func Drop() error {
 	if syscall.Geteuid() != 0 {
 		return nil

@@ -1,8 +1,8 @@
 // Package guard prevents the packet engine from causing harm. It recognizes public addresses, and drops the
 // privileges of the process when they are no longer needed.
 //
-// Interfaces need no guard: all settings made by the methods are tied to their descriptors, so the kernel reverts
-// them however the process ends.
+// The settings of network interfaces need no protection by this package. All settings that the methods change are tied
+// to their descriptors, so the kernel restores them even if the process is killed.
 package guard
 
 import (
@@ -14,8 +14,8 @@ import (
 // ModestRate is the highest rate, in frames per second, to public addresses without explicit permission.
 const ModestRate = 1000
 
-// ours are the ranges that are not public: private, local, documentation, benchmarking and multicast addresses (the
-// registries of RFC 6890, and RFC 1112 and 4291).
+// ours are the ranges of addresses that are not public: private, local, documentation, benchmarking and multicast
+// addresses (the registries of RFC 6890, and RFC 1112 and 4291).
 var ours = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 	"192.0.2.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "255.255.255.255/32",
@@ -39,8 +39,8 @@ func Public(p netip.Prefix) bool {
 	return true
 }
 
-// PublicPattern reports whether a field of a template may contain a public address. Package frame describes the
-// forms of patterns. A pattern that cannot be parsed counts as public.
+// PublicPattern reports whether a field with the given pattern may contain a public address. Package frame describes
+// the patterns. A pattern that cannot be parsed counts as public.
 func PublicPattern(pattern string) bool {
 	pattern = strings.TrimPrefix(pattern, "random:")
 	for one := range strings.SplitSeq(pattern, ",") {
@@ -52,7 +52,7 @@ func PublicPattern(pattern string) bool {
 	return false
 }
 
-// span returns the narrowest prefix that contains an address, a prefix or a range.
+// span returns the longest prefix that contains s, which is an address, a prefix or a range.
 func span(s string) (netip.Prefix, bool) {
 	if p, err := netip.ParsePrefix(s); err == nil {
 		return p.Masked(), true
@@ -63,7 +63,7 @@ func span(s string) (netip.Prefix, bool) {
 	}
 	high, _, _ = strings.Cut(high, "+")
 	if strings.Contains(low, "+") {
-		return netip.Prefix{}, false // START+STEP reaches arbitrary addresses
+		return netip.Prefix{}, false // START+STEP may reach any address
 	}
 	a, err1 := netip.ParseAddr(low)
 	b, err2 := netip.ParseAddr(high)

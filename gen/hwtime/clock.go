@@ -6,25 +6,26 @@ package hwtime
 
 import "time"
 
-// Sample is one moment on both clocks in nanoseconds. System counts since 1970, Device from any origin.
+// Sample is one moment in the time of both clocks, in nanoseconds. System counts from 1970, Device from an arbitrary
+// start.
 type Sample struct{ Device, System int64 }
 
-// Clock converts the device's time to the system's. The rates of the two clocks differ by some parts per million,
-// so a Clock regularly needs a new Sample: see Stale. Before the first Sample it returns times unchanged.
+// Clock converts the device's time to the system's time. The rates of the two clocks differ by some parts per million.
+// So a Clock regularly needs a new Sample: see Stale. Before the first Sample it returns times unchanged.
 type Clock struct {
 	last  Sample
 	drift float64 // relative rate error: nanoseconds that the system's clock gains per nanosecond
 	known bool    // there has been a sample
 }
 
-// resample is how long a sample is used. If the drift is known to one part per million, the error after this time
-// is one microsecond.
+// resample is the maximum age of a sample. If the drift is known to one part per million, the error at this age is one
+// microsecond.
 const resample = time.Second
 
-// maxDrift is the largest plausible drift. A larger one means that a clock was set.
+// maxDrift is the largest plausible drift. A larger value means that one of the clocks was set.
 const maxDrift = 1e-3
 
-// Stale reports whether a new sample is needed for a frame received at device time t.
+// Stale reports whether a new sample is needed to convert t, the device time at which a frame was received.
 func (c *Clock) Stale(t int64) bool {
 	return !c.known || t-c.last.Device > int64(resample)
 }

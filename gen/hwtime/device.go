@@ -15,7 +15,7 @@ import (
 type linuxDevice struct {
 	name   string
 	socket int
-	clock  int // descriptor, or -1
+	clock  int // descriptor of the clock's device file, or -1
 }
 
 func openDevice(name string) (*linuxDevice, error) {
@@ -53,7 +53,8 @@ func (d *linuxDevice) configure(c unix.HwTstampConfig) error {
 	return os.NewSyscallError("SIOCSHWTSTAMP", unix.IoctlSetHwTstamp(d.socket, d.name, &c))
 }
 
-// attempts is the number of clock readings per sample. The attempt that took the shortest time is used.
+// attempts is the number of times that both clocks are read for a sample. The sample is the attempt that took the
+// shortest time.
 const attempts = 5
 
 // sample reads both clocks (PTP_SYS_OFFSET_EXTENDED): the system's clock before and after the device's clock.

@@ -15,11 +15,11 @@ var ErrNone = errors.New("the device takes no times of frames by itself")
 // Stamps provides the receive times of a device. It is not safe for concurrent use.
 type Stamps struct {
 	device device
-	before unix.HwTstampConfig // configuration restored by Close
+	before unix.HwTstampConfig // the device's earlier configuration, which Close restores
 	clock  Clock
 }
 
-// device is the interface to a network device and its clock.
+// device gives access to a network device and its clock.
 type device interface {
 	// abilities returns the frame kinds that the device can time stamp, as bits of HWTSTAMP_FILTER_*, and whether
 	// its clock can be read.
@@ -45,7 +45,7 @@ func Open(name string) (*Stamps, error) {
 	return s, nil
 }
 
-// start enables time stamps for all received frames and takes the first sample. On error it restores the
+// start enables time stamps for all received frames and takes the first sample. On error it restores the device's
 // configuration.
 func start(d device) (*Stamps, error) {
 	filters, clock, err := d.abilities()
@@ -72,8 +72,8 @@ func start(d device) (*Stamps, error) {
 	return s, nil
 }
 
-// System converts device time t of a frame just received to system time. If the device's clock can no longer be
-// read, the conversion continues with the last known drift.
+// System converts the device time t of a frame that has just been received to system time. If the device's clock can no
+// longer be read, the conversion continues with the last known drift.
 func (s *Stamps) System(t int64) int64 {
 	if s.clock.Stale(t) {
 		if now, err := s.device.sample(); err == nil {
@@ -83,7 +83,7 @@ func (s *Stamps) System(t int64) int64 {
 	return s.clock.System(t)
 }
 
-// Close restores the configuration of the device.
+// Close restores the earlier time stamp configuration of the device.
 func (s *Stamps) Close() error {
 	return errors.Join(s.device.configure(s.before), s.device.close())
 }

@@ -1,5 +1,6 @@
-// Package measure determines what happened to frames on their way. The sender writes a tag into each payload. From
-// the tags, the receiver's trackers count lost, duplicated and reordered frames and measure the latency.
+// Package measure determines what happened to frames on their way from a sender to a receiver. The sender writes a tag
+// into each payload. From the tags, the receiver's trackers count lost, duplicated and reordered frames, and measure
+// the latency.
 //
 // Reading order: tag.go, tracker.go, window.go. The package is pure: times are passed in as nanoseconds.
 package measure
@@ -20,17 +21,16 @@ import (
 //	8      sequence number                  4
 //	12     time of sending, nanoseconds     6
 //
-// A sender draws a random run number each time it starts. Two senders, or two runs of the same sender, therefore
-// form separate sequences and do not appear as duplicates of each other. The probability that two runs get the same
-// number is 1 in 65536.
+// A sender draws a random run number each time it starts. So the frames of two senders, or of two runs of one sender,
+// are separate sequences and are not counted as duplicates of each other. Two runs get the same number with a
+// probability of 1 in 65536.
 //
-// The sequence number wraps after 2^32 frames, which takes 43 seconds at 100 million frames per second. A receiver
-// extends it (Tracker.extend). The time wraps every 78 hours. A receiver computes the difference to its own clock,
-// which is correct for anything shorter than 39 hours.
+// The sequence number wraps after 2^32 frames, which takes 43 seconds at 100 million frames per second; the receiver
+// extends it to 64 bits (Tracker.extend). The time wraps every 78 hours. The receiver computes the difference to its
+// own clock, which is correct up to 39 hours.
 //
-// The checksum makes the 16-bit words of the tag add up to 0xffff, which is zero in ones' complement. A tag
-// therefore does not change the UDP or TCP checksum around it, and that checksum need not be recomputed for each
-// frame.
+// The checksum makes the sum of the tag's 16-bit words 0xffff, which is zero in ones' complement. So a tag does not
+// change the UDP or TCP checksum that covers it, and that checksum need not be recomputed for each frame.
 
 // TagLen is the size of a tag in bytes.
 const TagLen = 18
@@ -41,12 +41,12 @@ const (
 	signBit = 1 << 47
 )
 
-// Tag is the data written into a payload.
+// Tag is the data that a sender writes into a payload.
 type Tag struct {
 	Run      uint16 // random number of the sender's run
 	Stream   uint16
 	Sequence uint32 // starts at 0 and wraps
-	Sent     int64  // nanoseconds from any origin; only the lower 48 bits are kept
+	Sent     int64  // nanoseconds since an arbitrary start; only the lower 48 bits are transmitted
 }
 
 // Put writes the tag into the first TagLen bytes of b.
@@ -60,7 +60,7 @@ func (t Tag) Put(b []byte) {
 	binary.BigEndian.PutUint16(b[2:], ^wire.Sum(b, 0))
 }
 
-// ParseTag parses the tag at the start of a payload. ok is false if there is none.
+// ParseTag parses the tag at the start of a payload. ok is false if the payload does not begin with a valid tag.
 func ParseTag(b []byte) (t Tag, ok bool) {
 	if len(b) < TagLen || binary.BigEndian.Uint16(b) != magic || wire.Sum(b[:TagLen], 0) != 0xffff {
 		return t, false
@@ -68,8 +68,8 @@ func ParseTag(b []byte) (t Tag, ok bool) {
 	return Tag{binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), int64(get48(b[12:]))}, true
 }
 
-// Since returns how many nanoseconds before now the tag was sent. The result is correct below 39 hours. It is
-// negative if the clock of the sender is ahead.
+// Since returns the time from the sending of the tag to now, in nanoseconds. The result is correct up to 39 hours. It
+// is negative if the sender's clock is ahead.
 func (t Tag) Since(now int64) int64 {
 	d := (now - t.Sent) & mask48
 	if d&signBit != 0 {

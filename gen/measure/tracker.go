@@ -7,17 +7,18 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Tracker follows one stream at the receiver.
+// Tracker counts the frames of one stream at the receiver.
 //
-// A frame is reordered if its number is lower than the number of an earlier arrival (RFC 4737 section 3). Its
-// extent (section 4.2.1) is how many arrivals late it is, counted from the first arrival with a higher number. That
-// arrival directly follows a gap in the numbers, so only gaps are remembered. Duplicates are neither reordered nor
-// counted in extents.
+// A frame is reordered if a frame with a higher number has arrived earlier (RFC 4737 section 3). Its extent (section
+// 4.2.1) is the number of arrivals by which it is late, counted from the first arrival with a higher number. That first
+// arrival directly follows a gap in the numbers, so a Tracker stores only gaps. Duplicates are not counted as
+// reordered, and not in extents.
 //
-// Frames older than the window of 65536 numbers cannot be classified. They count as Ancient and as lost.
+// Frames whose numbers are below the window of 65536 numbers cannot be classified. They are counted as Ancient and as
+// lost.
 //
-// The first frame that arrives need not be the first that was sent, because a sink may start late. Lower numbers
-// are counted separately as Stats.Before, until one of them arrives.
+// The first frame that arrives need not be the first that was sent, because a sink may start late. So lower numbers are
+// not counted as lost but as Stats.Before, until a frame with a lower number arrives.
 type Tracker struct {
 	window
 	stats   Stats
@@ -30,11 +31,12 @@ type Tracker struct {
 	jitter  float64
 }
 
-// maxGaps is the number of remembered gaps. If a frame belongs to an older gap, its extent is counted from the
-// oldest remembered gap.
+// maxGaps is the number of gaps that a Tracker stores. If a late frame belongs to an older gap, its extent is counted
+// from the oldest stored gap.
 const maxGaps = 1024
 
-// gap is a gap in the numbers: the first number after it, and the arrival count of that frame.
+// gap describes a gap in the numbers: the first number after the gap, and how many frames had arrived when that frame
+// arrived.
 type gap struct{ number, arrival uint64 }
 
 const longestLatency = int64(100 * time.Second)
@@ -46,10 +48,10 @@ type Stats struct {
 	Unique     uint64 // all frames, duplicates excluded
 	Duplicates uint64
 	Reordered  uint64
-	Ancient    uint64 // older than the window
-	Expected   uint64 // numbers from the lowest to the highest that arrived
+	Ancient    uint64 // frames whose numbers are below the window
+	Expected   uint64 // number of sequence numbers from the lowest to the highest that arrived
 	Before     uint64 // numbers below the lowest that arrived, modulo 2^32: lost, or sent before the receiver started
-	Negative   uint64 // negative transit time: the clocks disagree
+	Negative   uint64 // frames with a negative transit time, which means that the clocks disagree
 }
 
 // NewLatency returns an empty histogram of latencies in nanoseconds.
@@ -63,9 +65,9 @@ func NewTracker() *Tracker {
 	}
 }
 
-// Arrive counts a frame of the given number of bytes that arrived at now. now must come from the same clock as
-// Tag.Sent. The transit time is the one-way latency between machines with synchronized clocks, or the round-trip
-// time if a peer sends frames back.
+// Arrive counts a frame that arrived at time now; bytes is its size. now must be of the same clock as Tag.Sent. If the
+// machines have synchronized clocks, the transit time is the one-way latency. If a peer sends the frames back, it is
+// the round-trip time.
 func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
 	t.stats.Received++
 	t.stats.Bytes += uint64(bytes)
@@ -98,15 +100,15 @@ func (t *Tracker) Arrive(now int64, tag Tag, bytes int) {
 	t.time(tag.Since(now))
 }
 
-// wrap is the number of sequence numbers. behind is how many of them count as lower than the next expected one. All
-// others count as higher, so a receiver can miss nearly wrap frames.
+// wrap is the number of sequence numbers. behind is the number of them that count as lower than the next expected
+// number. All others count as higher, so a receiver may miss up to wrap-behind frames in a row.
 const (
 	wrap   = 1 << 32
 	behind = 1 << 20
 )
 
-// extend returns the 64-bit number of a frame, derived from its 32 bits and the earlier arrivals. Extended numbers
-// start at wrap, so that numbers below the first one can be represented.
+// extend returns the 64-bit number of a frame. It derives the number from the 32 bits in the tag and from the earlier
+// arrivals. Extended numbers start at wrap, so that numbers below the first one are not negative.
 func (t *Tracker) extend(sequence uint32) uint64 {
 	if t.stats.Received == 1 {
 		return wrap + uint64(sequence)
@@ -118,7 +120,7 @@ func (t *Tracker) extend(sequence uint32) uint64 {
 	return t.next + ahead
 }
 
-// extent returns how many arrivals late the current one, with number s, is.
+// extent returns the number of arrivals by which the current frame, with number s, is late.
 func (t *Tracker) extent(s uint64) int64 {
 	oldest := t.numGaps - min(t.numGaps, maxGaps)
 	i := sort.Search(int(t.numGaps-oldest), func(i int) bool {
@@ -151,15 +153,15 @@ func (t *Tracker) Stats() Stats {
 	return s
 }
 
-// Lost returns how many of the given number of sent frames did not arrive. A caller that does not know this number
-// passes Expected, which misses a loss at the end.
+// Lost returns the number of frames that did not arrive, of sent frames that were sent. A caller that does not know
+// sent passes Expected; frames lost at the end are then not counted.
 func (s Stats) Lost(sent uint64) uint64 { return sent - min(sent, s.Unique) }
 
 // Jitter returns the jitter estimate of RFC 3550.
 func (t *Tracker) Jitter() time.Duration { return time.Duration(t.jitter) }
 
-// Latency returns the histogram of transit times in nanoseconds, with three significant digits, up to 100 seconds.
-// The Tracker keeps using it.
+// Latency returns the histogram of transit times in nanoseconds, with three significant digits, up to 100 seconds. The
+// Tracker continues to change the histogram.
 func (t *Tracker) Latency() *hdrhistogram.Histogram { return t.latency }
 
 // Extents returns the histogram of the extents of reordered frames.

@@ -1,17 +1,17 @@
 package measure
 
-// windowSize is the number of latest sequence numbers that are remembered, to distinguish duplicates from late
-// frames.
+// windowSize is the number of the latest sequence numbers for which a window records whether they have arrived. With
+// this record, duplicates and late frames can be distinguished.
 const windowSize = 1 << 16
 
-// window records which of the latest windowSize sequence numbers have arrived. The bits of numbers from next on are
-// zero.
+// window records which of the latest windowSize sequence numbers have arrived. The bits for numbers from next upwards
+// are zero.
 type window struct {
 	bits [windowSize / 64]uint64
 	next uint64 // one above the highest number that has arrived
 }
 
-// forward extends the window to include s, which must not be below next.
+// forward moves the window up so that it includes s, which must not be below next.
 func (w *window) forward(s uint64) {
 	if s-w.next >= windowSize {
 		w.bits = [windowSize / 64]uint64{}

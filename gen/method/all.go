@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Method describes a way to send and, optionally, to receive frames.
+// Method describes a way to send frames and, for some methods, to receive them.
 type Method struct {
 	Name, Summary string
 	// Layer is the layer of the senders that Open returns.
 	Layer Layer
-	// Batch is the default number of frames handed over at once.
+	// Batch is the default number of frames that are passed to the sender in one call.
 	Batch int
 	Open  func(Config) (Sender, error)
 	// Listen opens a receiver. It is nil if the method does not receive.
 	Listen func(Config) (Receiver, error)
 }
 
-// largeBatch is the Batch of methods that make one cheap system call per batch. It is large enough that the call's
-// cost per frame is negligible; a larger batch would only make the call last longer.
+// largeBatch is the Batch of methods that make one system call per batch and in which this call does little work. With
+// this size, the cost of the call per frame is negligible; a larger batch would only make the call last longer.
 const largeBatch = 256
 
-// longBatch is the Batch of xdp. In copy mode its system call does all the work of a batch, on a veth including the
-// receiver's part, without being preempted by other programs. On a busy machine a frame then costs a tenth less
-// than with a quarter of this batch. The call takes up to four milliseconds, as long as a tick of the kernel; it
+// longBatch is the Batch of the method xdp. In copy mode, its system call does all the work for a batch (on a veth,
+// also the receiver's work), and other programs do not preempt it. On a busy machine, a frame then costs a tenth less
+// than with a quarter of this batch. The call takes up to four milliseconds, the length of a tick of the kernel; it
 // should not take longer.
 const longBatch = 4096
 
-// methods is the table of methods, ordered from a program's usual calls down to the driver. Each method has a file
-// of its name. Builds with the tag dpdk, which need cgo, add the method dpdk.
+// methods is the table of methods. They are ordered from the calls that programs usually make down to the device
+// driver. Each method has a file with its name. Builds with the tag dpdk, which need cgo, add the method dpdk.
 var methods = []Method{
 	{"net", "a connection of package net, by its RawConn", Payload, DefaultBatch, openNet, nil},
 	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, DefaultBatch, openUDP, nil},
@@ -45,8 +45,8 @@ var methods = []Method{
 	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},
 }
 
-// HasQdisc reports whether Config.Qdisc has an effect. The other methods either always or never use the queueing
-// discipline.
+// HasQdisc reports whether Config.Qdisc has an effect. A method for which it has none either always or never uses the
+// interface's queueing discipline.
 func (m Method) HasQdisc() bool { return m.Name == "packet" || m.Name == "ring" || m.Name == "loam" }
 
 // HasPlain reports whether Config.Plain has an effect.

@@ -11,8 +11,8 @@ import (
 	"loam/link/fd"
 )
 
-// batched sends each batch with one sendmmsg(2), one frame per message. Two sending methods use it: "packet", and "mmsg" with
-// --plain. They differ only in the socket.
+// batched sends each batch by one call of sendmmsg(2), with one frame per message. The methods "packet" and, with
+// --plain, "mmsg" use it; they differ only in the socket.
 type batched struct {
 	counters
 	fd       int
@@ -21,8 +21,8 @@ type batched struct {
 	size     int
 	lengths  []int
 	messages *fd.Messages
-	same     bool // every message is the frame of Repeat
-	front    int  // bytes of the virtio-net header before each frame, or 0
+	same     bool // every message contains the frame of the last call of Repeat
+	front    int  // size in bytes of the virtio-net header before each frame; 0: there is none
 	offload  link.Offload
 }
 
@@ -80,7 +80,7 @@ func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, err
 }
 
-// prepare calls fill for a batch of up to n frames and returns their number.
+// prepare fills a batch of up to n frames by calling fill, and returns the number of frames.
 func (s *batched) prepare(n int, fill func(slot []byte) int) int {
 	s.same = false
 	for i := range n {
@@ -98,7 +98,8 @@ func (s *batched) slot(i int) []byte {
 	return s.slots[i*(s.front+s.size):][s.front:][:s.size]
 }
 
-// set makes the first n bytes of slot i message i, with a virtio-net header in front if the socket uses one.
+// set makes the first n bytes of slot i the content of message i. If the socket uses a virtio-net header, it is put
+// before them.
 func (s *batched) set(i, n int) {
 	message := s.slots[i*(s.front+s.size):][:s.front+n]
 	if s.front > 0 {
@@ -108,7 +109,7 @@ func (s *batched) set(i, n int) {
 	s.messages.Set(i, message)
 }
 
-// push hands over a batch. It skips frames that the kernel refuses.
+// push sends a batch to the kernel. It skips frames that the kernel refuses.
 func (s *batched) push(count int) (sent int, err error) {
 	var p patience
 	bytes, kicks := 0, 0

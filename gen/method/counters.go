@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// counters implements Counters. One goroutine updates it, once per batch; any goroutine may read it.
+// counters holds the counters of a sender. One goroutine updates them, once per batch; any goroutine may read them.
 type counters struct {
 	handed, bytes, left, refused atomic.Uint64
 	busy, noBuffers, down, kicks atomic.Uint64
-	bound                        atomic.Int64 // the patience in nanoseconds; 0: DefaultPatience
+	bound                        atomic.Int64 // the patience in nanoseconds, see Patient; 0: DefaultPatience
 }
 
 // Counters implements Sender.
@@ -20,7 +20,7 @@ func (c *counters) Counters() Counters {
 	}
 }
 
-// took adds frames and bytes that were handed over, and the number of system calls used.
+// took adds frames and bytes that the kernel has accepted, and the number of system calls.
 func (c *counters) took(frames, bytes, kicks int) {
 	c.handed.Add(uint64(frames))
 	c.bytes.Add(uint64(bytes))
@@ -30,7 +30,7 @@ func (c *counters) took(frames, bytes, kicks int) {
 // SetPatience implements Patient.
 func (c *counters) SetPatience(d time.Duration) { c.bound.Store(int64(d)) }
 
-// patience returns how long a frame may wait for room.
+// patience returns how long a frame may wait until it is accepted.
 func (c *counters) patience() time.Duration {
 	if d := c.bound.Load(); d > 0 {
 		return time.Duration(d)

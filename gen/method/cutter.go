@@ -5,15 +5,16 @@ import (
 	"loam/link/match"
 )
 
-// cutter delivers the frames that match the rules. A train of datagrams or segments may arrive unsegmented (over
-// veth, from UDP_SEGMENT or TCP). It is segmented here, so that each frame counts, as with hardware.
+// cutter delivers the received frames that match the rules. Several datagrams or segments may arrive as one unsegmented
+// frame, for example over veth, from a sender that uses UDP_SEGMENT or TCP. The cutter segments such a frame, so that
+// the result is the same as with hardware.
 type cutter struct {
 	rules []match.Rule
 	cut   [link.BatchSize]*link.Frame
 }
 
-// deliver passes a frame to got, or the frames that it is segmented into, and returns their number. at is the
-// receive time.
+// deliver calls got with a frame, or with each frame into which it is segmented. It returns the number of calls. at is
+// the time of reception.
 func (c *cutter) deliver(frame []byte, o link.Offload, at int64, got func([]byte, int64)) int {
 	if !match.Any(c.rules, frame) {
 		return 0

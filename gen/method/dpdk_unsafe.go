@@ -3,18 +3,19 @@
 package method
 
 // The method dpdk uses a poll mode driver of DPDK through cgo, in builds with the tag dpdk (make dpdk). It needs
-// neither huge pages nor a device of its own: it uses software drivers, by default net_af_xdp on an interface.
-// Config.Interface can also be the arguments of a virtual device: net_ring0, net_tap0,iface=tap7.
+// neither huge pages nor a device of its own, because it uses software drivers: by default net_af_xdp on the interface
+// Config.Interface. Config.Interface may also be the name and the arguments of a virtual device, such as net_ring0 or
+// net_tap0,iface=tap7.
 //
-// DPDK works in bursts of pointers to its own buffers. A cgo call costs about as much as copying a frame, so a
-// burst takes two calls: one allocates the buffers, one hands them over. Go writes the frames in between.
-// Counters.Left is the number of frames that DPDK counts as sent (opackets).
+// DPDK transfers bursts: arrays of pointers to its own buffers. A cgo call costs about as much as copying a frame. So a
+// burst takes only two calls: one allocates the buffers, and one passes them to DPDK. Between the calls, Go code writes
+// the frames. Counters.Left is the number of frames that DPDK counts as sent (opackets).
 //
-// net_af_xdp loads an XDP program of its own, which takes every frame of the queue, matching or not. The program is
-// removed when the port is closed.
+// net_af_xdp loads an XDP program of its own, which takes all frames of the queue away from the kernel, whether or not
+// they match. The program is removed when the port is closed.
 //
-// Safety, for every use of unsafe in this file: buffers and bursts are C memory, which does not move. Go uses a
-// slot only between get and put.
+// Safety, for every use of unsafe in this file: buffers and bursts are C memory, which does not move. Go code uses a
+// slot only between the calls get and put.
 
 /*
 #cgo pkg-config: libdpdk
@@ -130,7 +131,7 @@ func init() {
 	methods = append(methods, Method{"dpdk", "a poll mode driver of DPDK, by default net_af_xdp", Frame, DefaultBatch, openDPDK, listenDPDK})
 }
 
-// dpdkPort is a virtual device. A sender and a receiver can share it.
+// dpdkPort is a virtual device of DPDK. A sender and a receiver may share it.
 type dpdkPort struct {
 	name  string
 	port  C.uint16_t
@@ -150,7 +151,7 @@ var dpdk = struct {
 	return nil
 })}
 
-// virtual returns the name and the arguments of the virtual device for c.
+// virtual returns the name and the arguments of the virtual device that c selects.
 func virtual(c Config) (name, args string) {
 	if strings.HasPrefix(c.Interface, "net_") {
 		name, args, _ = strings.Cut(c.Interface, ",")
@@ -159,7 +160,8 @@ func virtual(c Config) (name, args string) {
 	return fmt.Sprintf("net_af_xdp_%s_%d", c.Interface, c.Queue), fmt.Sprintf("iface=%s,start_queue=%d", c.Interface, c.Queue)
 }
 
-// takeDPDK returns the port for c and counts one more user. It initializes DPDK and opens the port if necessary.
+// takeDPDK returns the port for c and increments its number of users. It initialises DPDK and opens the port if
+// necessary.
 func takeDPDK(c Config) (*dpdkPort, error) {
 	dpdk.Lock()
 	defer dpdk.Unlock()
@@ -188,7 +190,7 @@ func takeDPDK(c Config) (*dpdkPort, error) {
 	return p, nil
 }
 
-// leave releases one use of the port. The last user closes it.
+// leave decrements the port's number of users. The last user closes the port.
 func (p *dpdkPort) leave() {
 	dpdk.Lock()
 	defer dpdk.Unlock()
@@ -241,7 +243,7 @@ func (s *dpdkSender) Send(n int, fill func(slot []byte) int) (sent int, err erro
 			if time.Now().After(end) {
 				return sent, errNoBuffer
 			}
-			C.put(s.port.port, s.burst, 0, 0) // makes the driver reclaim buffers that have left
+			C.put(s.port.port, s.burst, 0, 0) // makes the driver free the buffers of frames that it has sent
 			continue
 		}
 		filled, bytes := 0, 0
@@ -264,7 +266,7 @@ func (s *dpdkSender) Send(n int, fill func(slot []byte) int) (sent int, err erro
 	return sent, nil
 }
 
-// push hands over the first n frames of the burst and waits for room.
+// push sends the first n frames of the burst, and waits while DPDK accepts none.
 func (s *dpdkSender) push(n int) (gone int, err error) {
 	for end := time.Now().Add(s.patience()); gone < n; {
 		k := int(C.put(s.port.port, s.burst, C.int(gone), C.int(n)))
@@ -316,7 +318,7 @@ type dpdkReceiver struct {
 	port  *dpdkPort
 	burst *C.struct_burst
 	rules []match.Rule
-	drops atomic.Uint64 // at the last call of Drops
+	drops atomic.Uint64 // value of the driver's counter at the last call of Drops
 }
 
 func listenDPDK(c Config) (Receiver, error) {

@@ -17,9 +17,9 @@ import (
 	"loam/wire"
 )
 
-// loamSender is the method loam: a UDP socket of Loam's own stack. The stack runs on a device without Ethernet
-// addresses (steered). It is a second host on the interface beside the Linux kernel, and must not answer ARP or
-// other traffic meant for the kernel.
+// loamSender is the method loam: a UDP socket of Loam's own stack. The interface already belongs to the Linux kernel,
+// and Loam's stack must not answer ARP or other traffic meant for the kernel. So the stack runs on a device without
+// link-layer addresses (steered).
 type loamSender struct {
 	counters
 	stack *stack.Stack
@@ -87,7 +87,7 @@ func (s *loamSender) Send(n int, fill func(slot []byte) int) (sent int, err erro
 	return sent, err
 }
 
-// write waits until the stack accepts a datagram, or for the patience of the sender.
+// write passes a datagram to the stack. If the stack does not accept it, write retries for the patience of the sender.
 func (s *loamSender) write(b []byte) error {
 	_, err := s.conn.TryWriteTo(b, netip.AddrPort{})
 	if err != stack.ErrWouldBlock {
@@ -118,22 +118,23 @@ func (s *loamSender) Flush(timeout time.Duration) error {
 // Close implements Sender.
 func (s *loamSender) Close() error { return s.stack.Close() }
 
-// steered presents an Ethernet device as a device of IP packets with a single next hop. It prepends a fixed
-// Ethernet header and drops everything that arrives.
+// steered makes an Ethernet device appear as a device for IP packets. It sends all packets to a single next hop, with a
+// constant Ethernet header. It drops all frames that it receives.
 type steered struct {
 	link.Device
 	queue  steeredQueue
 	header [wire.EthernetLen]byte
 }
 
-// steeredQueue is the only queue of a steered device. whole counts packets that were accepted completely.
+// steeredQueue is the only queue of a steered device. whole is the number of packets that the device has accepted
+// completely.
 type steeredQueue struct {
 	link.Queue
 	d     *steered
 	whole atomic.Uint64
 }
 
-// steer opens a packet socket device and prepares the Ethernet header for all packets.
+// steer opens a packet socket device and prepares the Ethernet header for its packets.
 func steer(c Config) (*steered, error) {
 	dev, err := afpacket.Open(afpacket.Config{Interface: c.Interface, Ring: true, Bypass: !c.Qdisc})
 	if err != nil {
@@ -162,10 +163,11 @@ func (d *steered) Info() link.Info {
 // Queues implements link.Device.
 func (d *steered) Queues() []link.Queue { return []link.Queue{&d.queue} }
 
-// sent returns how many packets the device has accepted completely, including the last fragment.
+// sent returns the number of packets that the device has accepted completely. A fragmented packet counts after its last
+// fragment.
 func (d *steered) sent() uint64 { return d.queue.whole.Load() }
 
-// Recv drops every received frame. It returns only with an error.
+// Recv drops every received frame. It returns only on an error.
 func (q *steeredQueue) Recv(fs []*link.Frame) (int, error) {
 	for {
 		n, err := q.Queue.Recv(fs)
@@ -192,7 +194,7 @@ func (q *steeredQueue) Send(fs []*link.Frame) (int, error) {
 	return n, err
 }
 
-// last returns 1 for an unfragmented IPv4 packet or the last fragment of one, otherwise 0.
+// last returns 1 if f is an unfragmented IPv4 packet or the last fragment of a packet, otherwise 0.
 func last(f *link.Frame) int {
 	const flagsAt, moreFragments = 6, 0x20 // RFC 791 section 3.1
 	if b := f.Bytes(); len(b) > flagsAt && b[flagsAt]&moreFragments != 0 {

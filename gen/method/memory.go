@@ -12,30 +12,31 @@ import (
 	"loam/link/afxdp"
 )
 
-// memorySender is the common part of ring and xdp: frames are written into memory shared with the kernel, and one
-// system call notifies the kernel of a batch. The methods differ in the memory.
+// memorySender is the common part of the methods ring and xdp. Frames are written into memory that is shared with the
+// kernel, and one system call notifies the kernel of a batch. The methods differ in the kind of memory.
 type memorySender struct {
 	counters
 	m memory
 }
 
-// memory is a set of frames shared with the kernel.
+// memory is a set of buffers for frames, shared with the kernel.
 type memory interface {
-	// slot returns room for the next frame, or nil if every frame is in flight.
+	// slot returns the buffer for the next frame, or nil if all buffers are in use.
 	slot() []byte
 	// fits reports whether the kernel accepts a frame of n bytes without silently dropping it.
 	fits(n int) bool
 	// put queues the first n bytes of the slot for the next kick.
 	put(n int)
-	// repeat queues a frame up to n times, as often as there is room, and returns how often. Every call must pass
-	// the same slice with the same content.
+	// repeat queues a frame up to n times, as long as buffers are free, and returns how often. Every call must pass the
+	// same slice with the same content.
 	repeat(frame []byte, n int) int
-	// kick makes the kernel send the queued frames. Frames that it cannot accept now stay queued for the next kick.
+	// kick makes the kernel send the queued frames. Frames that the kernel cannot accept now stay queued until the next
+	// kick.
 	kick() error
-	// pause waits a short time for room.
+	// pause waits a short time, in which a buffer may become free.
 	pause() error
-	handed() uint64 // number of frames that put and repeat have queued
-	gone() uint64   // number of these frames that have been sent
+	handed() uint64 // number of frames that put and repeat have queued so far
+	gone() uint64   // number of queued frames that have been sent so far
 	close() error
 }
 
@@ -87,7 +88,7 @@ func (s *memorySender) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, s.end(sent, sent*len(frame), kicks, err)
 }
 
-// end kicks the frames queued by Send or Repeat and updates the counters.
+// end makes the kernel send the frames that Send or Repeat has queued, and updates the counters.
 func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	if sent > 0 && err == nil {
 		kicks++
@@ -98,7 +99,7 @@ func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	return err
 }
 
-// kick wakes the kernel and counts the kernel's answer. It returns only errors that end the sending.
+// kick calls the kick of the memory and counts its result. It returns only errors after which nothing more can be sent.
 func (s *memorySender) kick() error {
 	switch err := s.m.kick(); err {
 	case nil, unix.EINTR:
@@ -108,7 +109,7 @@ func (s *memorySender) kick() error {
 		s.noBuffers.Add(1)
 	case unix.ENETDOWN, unix.ENXIO:
 		s.down.Add(1)
-	case unix.EINVAL, unix.EMSGSIZE: // with PACKET_LOSS the kernel continues after the bad frame
+	case unix.EINVAL, unix.EMSGSIZE: // with PACKET_LOSS, the kernel skips the bad frame and continues
 		s.refused.Add(1)
 	default:
 		return os.NewSyscallError("send", err)
@@ -116,7 +117,7 @@ func (s *memorySender) kick() error {
 	return nil
 }
 
-// room waits for a free slot, for the patience of the sender.
+// room waits for a free buffer, at most for the patience of the sender.
 func (s *memorySender) room() error {
 	s.busy.Add(1)
 	for since := time.Now(); ; {

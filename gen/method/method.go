@@ -1,12 +1,12 @@
-// Package method defines the interfaces for sending and receiving frames on a Linux machine, and implements them in
-// many ways, from net.Dial to AF_XDP. The packet engine uses only these interfaces, so it works with every method.
+// Package method defines interfaces for sending and receiving frames on a Linux machine, and implements them by many
+// methods, from net.Dial to AF_XDP. The packet engine uses only these interfaces, so it works with every method.
 //
-// The caller of Sender.Send passes a callback that writes one frame at a time. Each frame is therefore written only
-// once, directly into the memory that the kernel or the device reads. Layer says which part of the frame the caller
+// The caller of Sender.Send passes a callback that writes one frame at a time. So each frame is written only once,
+// directly into the memory that the kernel or the device reads. Layer determines which part of the frame the callback
 // writes.
 //
-// Counters distinguish frames handed over from frames that have left. A method that meets back-pressure waits and
-// counts the wait; it never reports unsent frames as sent.
+// Counters distinguish frames that were passed to the kernel or device from frames that have been sent. If the kernel
+// or device accepts no more frames, a method waits and counts the wait. It never counts unsent frames as sent.
 package method
 
 import (
@@ -19,7 +19,7 @@ import (
 	"loam/wire"
 )
 
-// Layer is the place in a frame where the bytes that a Sender takes begin.
+// Layer determines where in a frame the bytes begin that a Sender's callback writes.
 type Layer uint8
 
 // Layers.
@@ -42,7 +42,7 @@ func (l Layer) String() string {
 	return fmt.Sprintf("layer %d", uint8(l))
 }
 
-// HeaderLen returns the length, in bytes, of the headers that a Sender of this layer writes itself, for a UDP frame
+// HeaderLen returns the size, in bytes, of the headers before the bytes that the callback writes, for a UDP frame
 // without VLAN tags. v6 selects IPv6.
 func (l Layer) HeaderLen(v6 bool) int {
 	ip := wire.IPv4MinLen
@@ -72,40 +72,40 @@ const (
 
 // Config configures a Sender or a Receiver. A method ignores fields that do not apply to it.
 type Config struct {
-	Interface string // by name
-	// Queue is the interface queue, from 0, for methods that bind to one queue (xdp). Other methods use it only as
-	// the number of the sender.
+	Interface string // name of the interface
+	// Queue is the number of the interface queue, from 0, for methods that bind to one queue (xdp). Other methods use
+	// it only to number senders.
 	Queue int
-	// Queues is the number of tc receivers that share the interface; Queue is the number of this one. Each receives
-	// the frames that arrive on its own set of processors. 0 means 1.
+	// Queues is the number of tc receivers that share the interface, and Queue the number of this receiver. Each
+	// receives the frames that arrive on its own share of the processors. 0 means 1.
 	Queues int
-	// Source and Destination are the endpoints for methods of the layers Packet and Payload. With a zero Source,
-	// the kernel chooses it.
+	// Source and Destination are the endpoints, for methods of the layers Packet and Payload. If Source is zero, the
+	// kernel chooses it.
 	Source, Destination netip.AddrPort
-	// SourceMAC and NextHop are the Ethernet addresses that the method loam writes, since its stack does not
-	// resolve them. Zero means the address of the interface for SourceMAC and broadcast for NextHop.
+	// SourceMAC and NextHop are the Ethernet addresses in the frames of the method loam, whose stack does not resolve
+	// addresses. Zero means the address of the interface for SourceMAC, and broadcast for NextHop.
 	SourceMAC, NextHop wire.MAC
-	// Size is the largest number of bytes that fill writes, without the frame check sequence. Default 1514.
+	// Size is the maximum number of bytes that fill writes, without the frame check sequence. Default 1514.
 	Size int
-	// Batch is the number of frames that the method has room for at a time. It must be at least the largest n
-	// passed to Send. Default 64.
+	// Batch is the number of frames for which the method has buffers. It must be at least the largest n that is passed
+	// to Send. Default 64.
 	Batch int
-	// Match selects the frames that a Receiver delivers; no rule means every frame. Receivers of xdp and tc remove
-	// these frames from the kernel's input, receivers of other methods get copies.
+	// Match selects the frames that a Receiver delivers; no rule means every frame. The methods xdp and tc take these
+	// frames away from the kernel; receivers of other methods get copies.
 	Match []match.Rule
 	// Copying is the copy mode of xdp.
 	Copying Copying
 	// Promiscuous puts the interface into promiscuous mode while the receiver is open.
 	Promiscuous bool
-	// Qdisc sends through the queueing discipline of the interface. It applies to packet, ring and loam, which
-	// bypass it by default.
+	// Qdisc sends frames through the queueing discipline of the interface. It applies to packet, ring and loam, which
+	// bypass the queueing discipline by default.
 	Qdisc bool
 	// LeaveChecksum makes the senders of packet and ring implement ChecksumLeaver.
 	LeaveChecksum bool
-	// DeviceTime makes the receivers of packet and ring report the device's own receive time, converted to the
-	// system clock (package hwtime). If the device has no time stamps, Listen returns hwtime.ErrNone.
+	// DeviceTime makes the receivers of packet and ring report the time at which the device received a frame, converted
+	// to the system clock (package hwtime). If the device cannot time stamp frames, Listen returns hwtime.ErrNone.
 	DeviceTime bool
-	// Plain makes the method mmsg send one datagram per message, without runs.
+	// Plain makes the method mmsg send one datagram per message, not several that the kernel segments.
 	Plain bool
 }
 
@@ -126,19 +126,19 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Counters are the counters of a Sender since it was opened.
+// Counters counts events of a Sender since it was opened.
 type Counters struct {
 	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack accepted
-	Bytes  uint64 `json:"bytes"`  // bytes of the handed frames, as fill wrote them
-	// Left counts frames whose sending the kernel has reported as done: by a completion ring, by the status of a
-	// ring slot, or by returning from a system call that does the work synchronously.
+	Bytes  uint64 `json:"bytes"`  // bytes of these frames, as fill wrote them
+	// Left counts frames that have been sent according to the kernel: it has reported so by a completion ring or by the
+	// status of a ring slot, or it has returned from a system call that sends synchronously.
 	Left uint64 `json:"left"`
-	// Refused counts frames that the kernel accepted and gave up, or rejected because of their content (EMSGSIZE,
-	// EINVAL, a malformed header).
+	// Refused counts frames that the kernel accepted but did not send, or that it rejected because of their content
+	// (EMSGSIZE, EINVAL, a malformed header).
 	Refused uint64 `json:"refused"`
-	// How often the method had to wait, by reason.
+	// Number of times that the method had to wait, by reason.
 	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, or no free slot in a ring
-	NoBuffers uint64 `json:"no_buffers"` // ENOBUFS, ENOMEM
+	NoBuffers uint64 `json:"no_buffers"` // errors ENOBUFS and ENOMEM
 	Down      uint64 `json:"down"`       // ENETDOWN, or ENXIO while a device re-establishes its link
 	// Kicks counts system calls.
 	Kicks uint64 `json:"kicks"`
@@ -156,21 +156,21 @@ func (c *Counters) Add(o Counters) {
 	c.Kicks += o.Kicks
 }
 
-// Sender sends frames. It is used by one goroutine, including Close. Only Counters may be called by other
-// goroutines, at any time.
+// Sender sends frames. Only one goroutine may use it, including Close. The exception is Counters, which any goroutine
+// may call at any time.
 type Sender interface {
 	Layer() Layer
-	// Send calls fill for up to n frames and hands the frames over. fill writes a frame into slot, which has at
-	// least Config.Size bytes, and returns the frame's length, or 0 to end the batch early. A slot contains
-	// whatever was sent from it before.
+	// Send calls fill for up to n frames and passes the frames to the kernel or device. fill writes a frame into slot,
+	// which has at least Config.Size bytes, and returns the frame's length, or 0 to end the batch early. A slot may
+	// still contain a frame that was sent before.
 	//
-	// Send returns the number of frames handed over. It is smaller than the number written only if an error is
-	// returned or Counters.Refused has grown. Send waits while the device is busy, for DefaultPatience unless
-	// SetPatience changes it, and then returns an error.
+	// Send returns the number of frames that were accepted. It is smaller than the number of frames written only if
+	// Send returns an error or has increased Counters.Refused. While the device is busy, Send waits, for
+	// DefaultPatience unless SetPatience has changed that; then it returns an error.
 	//
-	// A ring may hold frames back until it has a whole batch: see Flush.
+	// A method with a ring may delay frames until a batch is complete: see Flush.
 	Send(n int, fill func(slot []byte) int) (int, error)
-	// Flush waits until all frames handed over have left. After timeout it returns ErrTimeout.
+	// Flush waits until all accepted frames have been sent. After timeout it returns ErrTimeout.
 	Flush(timeout time.Duration) error
 	Counters() Counters
 	// Close closes the sender and restores the interface: no XDP program and no promiscuous mode remain.
@@ -179,45 +179,46 @@ type Sender interface {
 
 // ChecksumLeaver is a Sender that can let the device compute a checksum.
 type ChecksumLeaver interface {
-	// LeaveChecksum makes all following frames leave a checksum to the device. The checksum covers the bytes from
-	// start to the end of the frame and is stored at start+offset, where the frame contains the sum of the pseudo
-	// header. With start 0, frames have complete checksums again. If the device cannot compute it, the kernel does.
+	// LeaveChecksum makes the device compute a checksum of all following frames. The checksum covers the bytes from
+	// start to the end of the frame. It is stored at start+offset, where the frame contains the sum of the pseudo
+	// header. If start is 0, the following frames contain complete checksums again. If the device cannot compute
+	// checksums, the kernel does.
 	LeaveChecksum(start, offset int)
 }
 
-// Patient is a Sender whose waiting time is configurable: how long it waits while no frame can leave, for example
-// because the link is down, before it returns an error. The default is DefaultPatience.
+// Patient is a Sender whose patience can be set. The patience is the time that it waits while no frame can be sent, for
+// example because the link is down, before it returns an error. The default is DefaultPatience.
 type Patient interface {
 	// SetPatience sets the waiting time. It may be called at any time, even while Send waits.
 	SetPatience(time.Duration)
 }
 
-// Repeater is a Sender with a short path for identical frames: they are not written again each time.
+// Repeater is a Sender with a fast path for identical frames: they are not written again for each call.
 type Repeater interface {
-	// Repeat hands over the frame n times and waits like Send. Every call on a Sender must pass the same slice with
-	// the same content.
+	// Repeat sends the frame n times, and waits as Send does. Every call on a Sender must pass the same slice with the
+	// same content.
 	Repeat(frame []byte, n int) (int, error)
 }
 
-// Receiver receives frames. It is used by one goroutine, including Close. Only Drops may be called by other
-// goroutines, at any time.
+// Receiver receives frames. Only one goroutine may use it, including Close. The exception is Drops, which any goroutine
+// may call at any time.
 type Receiver interface {
-	// Receive calls got for each available frame and returns their number. If none is available it waits for the
-	// first one, at most timeout; with timeout 0 it does not wait. It returns 0 and no error when the time is over.
-	// frame is valid only during the call of got. at is when the kernel received the frame, in nanoseconds since
-	// 1970, or 0 if unknown.
+	// Receive calls got for each available frame and returns the number of calls. If no frame is available, it waits
+	// for the first one, at most for timeout; with timeout 0 it does not wait. After the timeout it returns 0 and no
+	// error. frame is valid only during the call of got. at is the time at which the kernel received the frame, in
+	// nanoseconds since 1970, or 0 if it is unknown.
 	Receive(timeout time.Duration, got func(frame []byte, at int64)) (int, error)
-	// Drops returns the number of matching frames that were dropped for lack of room.
+	// Drops returns the number of matching frames that were dropped because a buffer was full.
 	Drops() uint64
 	Close() error
 }
 
-// Passer is a Receiver that leaves some frames to the kernel because of their form, without checking whether they
+// Passer is a Receiver that leaves some frames to the kernel because of their format, without checking whether they
 // match.
 type Passer interface {
 	// Passed returns the number of frames left to the kernel. Like Drops, it may be called by any goroutine.
 	Passed() uint64
 }
 
-// ErrTimeout is returned by Flush if frames have not left in time.
+// ErrTimeout is returned by Flush if some frames were not sent before the timeout.
 var ErrTimeout = errors.New("method: frames have not left in time")

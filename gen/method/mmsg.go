@@ -13,10 +13,10 @@ import (
 
 // openMmsg opens the method mmsg: one sendmmsg(2) per batch.
 //
-// By itself, sendmmsg saves only the system call per datagram, which is little: each message still passes through
-// the kernel alone. That is 1.1 to 1.3 times as fast as udp, also in C. Therefore each message is a run of
-// datagrams of the same length, where the stream has them, and the kernel segments it (UDP_SEGMENT, udp(7)).
-// Config.Plain keeps one datagram per message.
+// By itself, sendmmsg saves only the system call per datagram, which is little: the kernel still processes each message
+// separately. That is 1.1 to 1.3 times as fast as the method udp, also for a program in C. So each message is a run:
+// several datagrams of the same length, if the stream has them, which the kernel segments (UDP_SEGMENT, udp(7)). With
+// Config.Plain, each message is one datagram.
 func openMmsg(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	s, err := connected(c, unix.SOCK_DGRAM, 0)
@@ -29,23 +29,23 @@ func openMmsg(c Config) (Sender, error) {
 	return newRunSender(s, c), nil
 }
 
-// run is the datagrams of one message. All have the same length, except that the last may be shorter.
+// run describes the datagrams of one message. All have the same length, except that the last may be shorter.
 type run struct {
-	from, end int // byte range in the buffer
+	from, end int // byte range of the run in the buffer
 	length    int // length of every datagram except the last
 	count     int
 }
 
-// runSender sends runs. The datagrams lie one after the other in a buffer.
+// runSender sends runs. The datagrams are stored one after another in a buffer.
 type runSender struct {
 	counters
 	fd       int
-	size     int // longest datagram
+	size     int // length of the longest datagram
 	buffer   []byte
-	used     int // bytes in use
+	used     int // number of bytes used in buffer
 	runs     []run
 	messages *fd.Messages
-	// Datagrams of at least this length are sent alone, because the kernel would not segment a run of them.
+	// Datagrams of at least this length are sent one per message, because the kernel would not segment a run of them.
 	alone int
 }
 
@@ -74,7 +74,7 @@ func (s *runSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 	return sent, nil
 }
 
-// prepare calls fill for a batch of up to n datagrams, groups them into runs and returns their number.
+// prepare calls fill for up to n datagrams, and groups the datagrams into runs. It returns the number of datagrams.
 func (s *runSender) prepare(n int, fill func(slot []byte) int) int {
 	s.used, s.runs = 0, s.runs[:0]
 	for i := range n {
@@ -87,7 +87,7 @@ func (s *runSender) prepare(n int, fill func(slot []byte) int) int {
 	return n
 }
 
-// add appends the datagram that fill has written at the end of the used buffer.
+// add adds the datagram that fill has written at the end of the used part of the buffer.
 func (s *runSender) add(length int) {
 	from := s.used
 	s.used += length
@@ -99,13 +99,13 @@ func (s *runSender) add(length int) {
 	s.runs = append(s.runs, run{from, s.used, length, 1})
 }
 
-// joins reports whether a datagram of this length can extend the run.
+// joins reports whether a datagram of this length can be added to the run.
 func (s *runSender) joins(r *run, length int) bool {
-	ended := r.end-r.from != r.count*r.length // by a shorter datagram
+	ended := r.end-r.from != r.count*r.length // a shorter datagram has ended the run
 	return !ended && length <= r.length && r.length < s.alone && r.count < maxSegments && r.end-r.from+length <= maxTrain
 }
 
-// push hands over the runs. It skips datagrams that the kernel refuses.
+// push sends the runs to the kernel. It skips datagrams that the kernel refuses.
 func (s *runSender) push() (sent int, err error) {
 	for i := range s.runs {
 		r := &s.runs[i]
@@ -146,8 +146,8 @@ func (s *runSender) push() (sent int, err error) {
 	return sent, err
 }
 
-// neverCut reports whether errno means that the kernel will never segment such a run: the datagrams exceed the MTU,
-// or the interface cannot compute checksums.
+// neverCut reports whether errno means that the kernel will never segment such a run: either the datagrams exceed the
+// MTU, or the interface cannot compute checksums.
 func neverCut(errno unix.Errno) bool {
 	return errno == unix.EINVAL || errno == unix.EMSGSIZE || errno == unix.EIO
 }
@@ -180,11 +180,11 @@ func (s *runSender) Flush(timeout time.Duration) error { return flush(s.fd, &s.c
 // Close implements Sender.
 func (s *runSender) Close() error { return unix.Close(s.fd) }
 
-// segmentSpace is the room for the ancillary data of a message: a header and the 16-bit segment length, with
+// segmentSpace is the size in bytes of the ancillary data of a message: a header and the 16-bit segment length, with
 // padding (cmsg(3)).
 const segmentSpace = cmsgHeader + 8
 
-// putSegment writes an UDP_SEGMENT control message to b and returns its length.
+// putSegment writes a UDP_SEGMENT control message to b and returns its length.
 func putSegment(b []byte, length int) int {
 	const used = cmsgHeader + 2
 	binary.NativeEndian.PutUint64(b, used)

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netSender is the method net: a connection of package net, which waits for room in the runtime's poller.
+// netSender is the method net: a connection of package net. While the socket is full, it waits in the runtime's poller.
 //
-// It does not call Conn.Write, because every such call notifies the scheduler before and after its system call. If
-// processors of the runtime are idle, they wake up and look for work meanwhile; this cost 0.85 of a second
-// processor (measured with two processors, Go 1.26). RawConn.Write makes a batch of system calls on the same
-// connection without notifying the scheduler.
+// It does not call Conn.Write. Each call of Write notifies the scheduler before and after its system call. If
+// processors of the runtime are idle, they wake up and look for work each time; this used 0.85 of a second processor
+// (measured with two processors, Go 1.26). RawConn.Write allows a batch of system calls on the same connection without
+// these notifications.
 type netSender struct {
 	counters
 	conn  *net.UDPConn
 	raw   syscall.RawConn
 	slot  []byte
-	write func(fd uintptr) bool // writeOn as a func value, created once because creating it allocates
+	write func(fd uintptr) bool // the method writeOn as a func value; stored, because creating it allocates
 
 	// State of the batch in progress.
-	want, length       int // frames left to send; length of the first of them, 0: not written yet
+	want, length       int // number of frames left to send; length of the first of them, or 0 if it is not written yet
 	fill               func(slot []byte) int
 	sent, bytes, kicks int
 	patience           patience
@@ -74,8 +74,8 @@ func (s *netSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 	return s.sent, err
 }
 
-// writeOn sends the rest of a batch. It returns false if there is no room, and the runtime calls it again when
-// there is.
+// writeOn sends the rest of a batch. It returns false if the socket is full; the runtime calls it again when the socket
+// has room.
 func (s *netSender) writeOn(fd uintptr) (done bool) {
 	for s.want > 0 {
 		if s.length == 0 {

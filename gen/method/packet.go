@@ -15,11 +15,11 @@ func openPacket(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	var options []option
 	var protocol uint16
-	if !c.Qdisc { // without a queueing discipline, only the device examines the frames
+	if !c.Qdisc { // without a queueing discipline, only the device looks at the frames
 		options = append(options, option{"PACKET_QDISC_BYPASS", unix.PACKET_QDISC_BYPASS, 1})
 		protocol = afpacket.Unassigned
 	}
-	if c.LeaveChecksum { // the kernel needs the protocol to find the checksum
+	if c.LeaveChecksum { // the kernel needs the protocol to find the offset of the checksum
 		options = append(options, option{"PACKET_VNET_HDR", unix.PACKET_VNET_HDR, 1})
 		protocol = 0
 	}

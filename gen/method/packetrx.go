@@ -20,16 +20,16 @@ import (
 type packetReceiver struct {
 	fd int
 	cutter
-	slots    []byte // each holds a virtio-net header and a frame
+	slots    []byte // buffers, each for a virtio-net header and a frame
 	size     int
 	messages *fd.Messages
 	dropped  atomic.Uint64
-	stamps   *hwtime.Stamps // nil: times are the kernel's
+	stamps   *hwtime.Stamps // nil: the kernel's receive times are used
 }
 
-// auxSpace is the room for the ancillary data of one frame, each item after a header of 16 bytes: the VLAN tag that
-// the kernel has removed (struct tpacket_auxdata), the kernel's time (struct timespec) and the device's time (the
-// last of three).
+// auxSpace is the size in bytes of the ancillary data of one frame. It consists of three items, each after a header of
+// 16 bytes: the VLAN tag that the kernel has removed (struct tpacket_auxdata), the kernel's receive time (struct
+// timespec), and the device's receive time (the last of three struct timespec).
 const (
 	cmsgHeader = 16
 	auxdataLen = 20
@@ -37,11 +37,11 @@ const (
 	auxSpace   = cmsgHeader + 24 + cmsgHeader + timespec + cmsgHeader + 3*timespec
 )
 
-// longest is the largest frame, in bytes, that a receiver accepts: an Ethernet frame that has not been segmented
-// yet.
+// longest is the size in bytes of the largest frame that a receiver accepts. Such a frame contains several segments
+// that have not been segmented yet.
 const longest = 1<<16 + wire.EthernetLen
 
-// listenPacket opens a receiver that uses the method "packet".
+// listenPacket opens a receiver for the method "packet".
 func listenPacket(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	s, err := packetSocket(c, allProtocols,
@@ -65,8 +65,8 @@ func listenPacket(c Config) (Receiver, error) {
 	return r, nil
 }
 
-// prepareToReceive sets the receive buffer of a packet socket and enables time stamps and promiscuous mode as c
-// asks.
+// prepareToReceive sets the receive buffer size of a packet socket. If c requests them, it also enables time stamps and
+// promiscuous mode.
 func prepareToReceive(s int, c Config) error {
 	const buffer = 32 << 20
 	if unix.SetsockoptInt(s, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
@@ -88,7 +88,7 @@ func prepareToReceive(s int, c Config) error {
 	if err != nil {
 		return err
 	}
-	// The kernel counts memberships and drops this one when the socket is closed.
+	// The kernel counts the requests for promiscuous mode, and removes this one when the socket is closed.
 	m := unix.PacketMreq{Ifindex: int32(index), Type: unix.PACKET_MR_PROMISC}
 	return unix.SetsockoptPacketMreq(s, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &m)
 }
@@ -104,7 +104,7 @@ func (r *packetReceiver) Receive(timeout time.Duration, got func(frame []byte, a
 	}
 	switch err {
 	case nil:
-	case unix.EAGAIN, unix.ENETDOWN: // ENETDOWN is reported once; frames arrive again when the link is up
+	case unix.EAGAIN, unix.ENETDOWN: // ENETDOWN is reported once; frames arrive again after the link has come up
 		return 0, nil
 	default:
 		return 0, err
@@ -136,8 +136,9 @@ func (r *packetReceiver) read() (int, error) {
 	return r.messages.Receive(uintptr(r.fd), r.messages.Len())
 }
 
-// untag returns the frame in slot, which starts with room for a VLAN tag. If control contains a removed tag, untag
-// puts it back. at is the kernel's time and device the device's, each 0 if control does not contain it.
+// untag returns the frame in slot, before which there is room for a VLAN tag. If control contains a tag that the kernel
+// has removed, untag inserts the tag again. at is the kernel's receive time and device the device's; each is 0 if
+// control does not contain it.
 func untag(slot []byte, control []byte) (frame []byte, at, device int64) {
 	frame = slot[wire.VLANTagLen:]
 	for len(control) >= cmsgHeader {
@@ -167,8 +168,8 @@ func nanoseconds(b []byte) int64 {
 	return int64(binary.NativeEndian.Uint64(b))*1e9 + int64(binary.NativeEndian.Uint64(b[8:]))
 }
 
-// putBack inserts the tag of a struct tpacket_auxdata after the Ethernet addresses, which move forward. It reports
-// whether there was a tag.
+// putBack inserts the tag in a struct tpacket_auxdata after the Ethernet addresses, which it moves towards the front.
+// It returns false if there is no tag.
 func putBack(slot, aux []byte) bool {
 	const addresses = 2 * len(wire.MAC{})
 	status := binary.NativeEndian.Uint32(aux)
@@ -187,7 +188,7 @@ func putBack(slot, aux []byte) bool {
 
 // Drops implements Receiver.
 func (r *packetReceiver) Drops() uint64 {
-	// The kernel resets its counter each time it is read.
+	// The kernel resets its counter whenever it is read, so the counts are added up.
 	s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
 	if err != nil {
 		return r.dropped.Load()

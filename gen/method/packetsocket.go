@@ -14,14 +14,14 @@ import (
 // allProtocols is ETH_P_ALL in network byte order, as expected by bind(2).
 const allProtocols = unix.ETH_P_ALL>>8 | unix.ETH_P_ALL&0xff<<8
 
-// option is a socket option of level SOL_PACKET.
+// option is a socket option of level SOL_PACKET, with its value.
 type option struct {
-	name      string // for error messages
+	name      string // name of the option, for error messages
 	value, to int
 }
 
-// packetSocket opens a packet socket on c.Interface. With protocol 0, or a protocol that is not used, it receives
-// nothing.
+// packetSocket opens a packet socket on c.Interface. With protocol 0, or a protocol that no frame has, the socket
+// receives nothing.
 func packetSocket(c Config, protocol uint16, options ...option) (fd int, err error) {
 	index, err := interfaceIndex(c.Interface)
 	if err != nil {

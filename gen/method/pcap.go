@@ -4,13 +4,13 @@ package method
 
 import "golang.org/x/sys/unix"
 
-// openPcap opens the method pcap, which behaves towards the kernel like a program that opens an interface with
-// libpcap and calls pcap_inject. Because libpcap always captures too, it has a packet socket for all protocols with
-// a receive ring of version 3. It sends each frame with one send(2), through the queueing discipline.
+// openPcap opens the method pcap. To the kernel, it looks like a program that opens an interface with libpcap and calls
+// pcap_inject. libpcap always captures, too. So the method has a packet socket for all protocols, with a receive ring
+// of version 3, and sends each frame by one send(2) through the queueing discipline.
 //
-// The ring is the cost of this method: the kernel copies every received frame into it. Frames sent by other sockets
-// are not copied (pcap_setdirection(3PCAP), PCAP_D_IN). Otherwise each queue would get copies of all frames of the
-// other queues, and two queues would be slower than one.
+// The receive ring is the cost of this method, because the kernel copies every received frame into it. Frames that
+// other sockets send are not copied (pcap_setdirection(3PCAP), PCAP_D_IN). If they were, each queue would get copies of
+// the frames that the other queues send, and two queues would be slower than one.
 func openPcap(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	fd, err := packetSocket(c, allProtocols,

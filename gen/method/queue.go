@@ -9,7 +9,7 @@ import (
 	"loam/link"
 )
 
-// queueSender sends through a queue of a link.Device.
+// queueSender sends frames through a queue of a link.Device.
 type queueSender struct {
 	counters
 	device link.Device
@@ -18,7 +18,7 @@ type queueSender struct {
 	size   int
 }
 
-// newQueueSender returns a sender on the first queue of d and takes ownership of d.
+// newQueueSender returns a sender for the first queue of d. The sender owns d and closes it.
 func newQueueSender(d link.Device, c Config) *queueSender {
 	return &queueSender{device: d, queue: d.Queues()[0], frames: make([]*link.Frame, c.Batch), size: c.Size}
 }
@@ -56,7 +56,8 @@ func (s *queueSender) prepare(n int, fill func(slot []byte) int) int {
 	return n
 }
 
-// push hands over a batch and waits for room. Frames that the device counts as refused do not count as sent.
+// push passes a batch to the device, and waits while the device is full. Frames that the device counts as refused are
+// not counted as sent.
 func (s *queueSender) push(fs []*link.Frame) (sent int, err error) {
 	before := s.device.Stats()
 	kicks, since := 0, time.Time{}

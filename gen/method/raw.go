@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openRaw opens the method raw: the caller writes the IP header, and the kernel routes the packet to
-// Config.Destination regardless of the header (raw(7)). The kernel fills in the header checksum, and the
-// identification if it is 0.
+// openRaw opens the method raw. The caller writes the IP header. The kernel sends the packet to Config.Destination,
+// whatever destination the header has (raw(7)). The kernel sets the header checksum; it also sets the identification if
+// that is 0.
 func openRaw(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	c.Destination = withoutPort(c.Destination)

@@ -12,21 +12,21 @@ import (
 	"loam/wire"
 )
 
-// ringMemory is the memory of the method ring: PACKET_TX_RING.
+// ringMemory is the memory for the method ring: a transmit ring (PACKET_TX_RING).
 //
-// Each frame is preceded by a virtio-net header, whose header length matters: the kernel copies this many bytes of
-// the frame to the linear part of its buffer, and refers to the ring for the rest. A receiver needs the headers in
-// the linear part, so a frame without them costs a copy later. A short frame that is copied whole needs no
-// reference at all. Measured over veth, this makes 64-byte frames a quarter faster.
+// A virtio-net header precedes each frame. Its header length affects the speed: the kernel copies this number of bytes
+// of the frame to the linear part of its buffer, and refers to the ring for the rest. A receiver needs the frame's
+// headers in the linear part; if they are not there, they are copied later. A short frame that is copied as a whole
+// needs no reference to the ring. Over veth, this makes 64-byte frames a quarter faster.
 type ringMemory struct {
 	*afpacket.TxRing
 	size    int
-	longest int // longest frame that the interface accepts
-	same    int // number of slots, up to the last one put, that already hold the frame of repeat
+	longest int // length of the longest frame that the interface accepts
+	same    int // number of slots, up to the last one filled, that already contain the frame of repeat
 	offload link.Offload
 }
 
-// checksumRing is the method ring with checksums left to the device.
+// checksumRing is the sender of the method ring if checksums are left to the device.
 type checksumRing struct {
 	memorySender
 	ring *ringMemory
@@ -35,7 +35,8 @@ type checksumRing struct {
 // LeaveChecksum implements ChecksumLeaver.
 func (s *checksumRing) LeaveChecksum(start, offset int) { s.ring.offload = leave(start, offset) }
 
-// leave returns the offload metadata for a checksum left to the device. start 0 means a complete checksum.
+// leave returns the offload metadata for a checksum that is left to the device. start 0 means that the checksum is
+// complete.
 func leave(start, offset int) link.Offload {
 	return link.Offload{NeedsChecksum: start > 0, CsumStart: uint16(start), CsumOffset: uint16(offset)}
 }
@@ -43,7 +44,7 @@ func leave(start, offset int) link.Offload {
 // ringSlots is the number of frames in the ring.
 const ringSlots = 1024
 
-// maxCopied is the number of bytes of a frame that the kernel copies, at most.
+// maxCopied is the maximum number of bytes of a frame that the kernel copies.
 const maxCopied = 256
 
 // openRing opens the method ring for sending. With Config.LeaveChecksum the sender is a ChecksumLeaver.
@@ -75,8 +76,8 @@ func (m *ringMemory) slot() []byte {
 	return slot[link.VirtioHeaderLen:][:m.size]
 }
 
-// fits checks the length, because the kernel does not if there is a virtio-net header. If a driver drops a frame
-// that is too long, the ring stalls; other drivers may even send it.
+// fits checks the length of a frame, because the kernel does not check it if there is a virtio-net header. With some
+// drivers, a frame that is too long is dropped and the ring stalls; other drivers may even send it.
 func (m *ringMemory) fits(n int) bool { return n <= m.longest }
 
 func (m *ringMemory) put(n int) {
@@ -84,14 +85,14 @@ func (m *ringMemory) put(n int) {
 	m.write(n)
 }
 
-// write queues n bytes of the slot, with a virtio-net header in front.
+// write queues a frame of n bytes in the current slot, after its virtio-net header.
 func (m *ringMemory) write(n int) {
 	m.offload.HeaderLen = uint16(min(n, maxCopied))
 	m.offload.Put(m.Slot())
 	m.Put(link.VirtioHeaderLen + n)
 }
 
-// repeat writes the frame to each slot once. Afterwards it reuses the slots' contents.
+// repeat writes the frame into each slot once. Afterwards it uses the content of the slots again.
 func (m *ringMemory) repeat(frame []byte, n int) (sent int) {
 	for ; sent < n; sent++ {
 		if m.same == m.Slots() {

@@ -15,10 +15,10 @@ import (
 type ringReceiver struct {
 	cutter
 	ring   *afpacket.RxRing
-	stamps *hwtime.Stamps // nil: times are the kernel's
+	stamps *hwtime.Stamps // nil: the kernel's receive times are used
 }
 
-// rxBlocks is the number of blocks in the ring. They hold half a second of sparse traffic.
+// rxBlocks is the number of blocks in the ring. If traffic is sparse, they hold the frames of half a second.
 const rxBlocks = 512
 
 // listenRing opens a receiver for the method "ring" (PACKET_RX_RING of packet(7)).
@@ -39,7 +39,7 @@ func listenRing(c Config) (Receiver, error) {
 
 // Receive implements Receiver.
 func (r *ringReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
-	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
+	// Bounds one call: if the ring is filled as fast as it is emptied, the call would otherwise never return.
 	const most = 1 << 14
 	f, ok := r.ring.Next()
 	if !ok && timeout > 0 {
@@ -70,7 +70,7 @@ func (r *ringReceiver) Drops() uint64 { return r.ring.Drops() }
 // Close implements Receiver.
 func (r *ringReceiver) Close() error { return errors.Join(r.ring.Close(), closeStamps(r.stamps)) }
 
-// deviceTime enables the device's time stamps if c asks for them. Otherwise it returns nil.
+// deviceTime enables the device's time stamps if c requests them. Otherwise it returns nil.
 func deviceTime(c Config) (*hwtime.Stamps, error) {
 	if !c.DeviceTime {
 		return nil, nil

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls in this file bypass the scheduler's entry and exit of system calls, which is allowed because they never
-// block. Notifying the scheduler costs up to a tenth of the time to send a short datagram. During a call longer
-// than 20 µs, such as for a batch, the scheduler would give the processor to another thread. The drawback: the
-// garbage collector waits for these calls, at most about 100 µs.
+// The system calls in this file do not notify the Go scheduler. This is allowed because they never block. A
+// notification costs up to a tenth of the time to send a short datagram. And during a call longer than 20 µs, such as
+// one for a batch, the scheduler would give the processor to another thread. The drawback is that the garbage collector
+// waits for these calls, at most about 100 µs.
 
-// sendFlags are the flags of send.
+// sendFlags are the flags with which the function send calls send(2).
 const sendFlags = unix.MSG_DONTWAIT | unix.MSG_NOSIGNAL
 
 // send is a non-blocking send(2) of b, which must not be empty.
@@ -25,8 +25,8 @@ func send(fd int, b []byte) unix.Errno {
 	return errno
 }
 
-// sendAgain sends b, which must not be empty, up to times times. It stops at the first failure and returns its
-// errno and the number of successful sends.
+// sendAgain sends b, which must not be empty, repeatedly; times is the maximum number of sends. It stops at the first
+// error and returns its errno, and the number of successful sends.
 func sendAgain(fd int, b []byte, times int) (sent int, errno unix.Errno) {
 	for ; sent < times; sent++ {
 		if errno = send(fd, b); errno != 0 {

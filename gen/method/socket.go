@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sendBuffer is the send buffer size of a socket, in bytes of the kernel's own accounting.
+// sendBuffer is the send buffer size of a socket in bytes, as the kernel counts them.
 const sendBuffer = 4 << 20
 
-// single sends each frame with its own system call. The methods udp, raw and pcap use it; they differ in the
-// socket.
+// single sends each frame by its own system call. The methods udp, raw and pcap use it; they differ only in the socket.
 type single struct {
 	counters
 	fd    int
@@ -25,7 +24,7 @@ type single struct {
 	slot  []byte
 }
 
-// newSingle returns a sender on a connected socket and takes ownership of it.
+// newSingle returns a sender for a connected socket. The sender owns the socket and closes it.
 func newSingle(fd int, l Layer, c Config) *single {
 	return &single{fd: fd, layer: l, slot: make([]byte, c.Size)}
 }
@@ -82,7 +81,8 @@ func (s *single) Repeat(frame []byte, n int) (sent int, err error) {
 	return sent, err
 }
 
-// insist retries until the frame is accepted, and returns the number of system calls.
+// insist retries sending a frame after the error errno, until the frame is accepted. It returns the number of system
+// calls.
 func (s *single) insist(errno unix.Errno, frame []byte) (kicks int, err error) {
 	var p patience
 	for errno != 0 {
@@ -98,7 +98,7 @@ func (s *single) insist(errno unix.Errno, frame []byte) (kicks int, err error) {
 // Flush implements Sender.
 func (s *single) Flush(timeout time.Duration) error { return flush(s.fd, &s.counters, timeout) }
 
-// flush waits until everything handed to a socket has left, at most timeout, and then sets the left counter.
+// flush waits until all data written to a socket has been sent, at most timeout, and then sets the counter left.
 func flush(fd int, c *counters, timeout time.Duration) error {
 	if err := drained(fd, timeout); err != nil {
 		return err
@@ -141,8 +141,8 @@ func connected(c Config, kind, protocol int) (fd int, err error) {
 	return fd, nil
 }
 
-// wishSendBuffer requests a large send buffer. SO_SNDBUFFORCE needs CAP_NET_ADMIN; SO_SNDBUF is limited by the
-// system.
+// wishSendBuffer requests a large send buffer. SO_SNDBUFFORCE needs CAP_NET_ADMIN; without it, SO_SNDBUF is used, which
+// is limited by a system setting.
 func wishSendBuffer(fd int) {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, sendBuffer) != nil {
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
@@ -160,7 +160,7 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 	return s
 }
 
-// explain wraps an error from opening a socket and adds what to do about missing privileges.
+// explain returns an error about opening a socket. If a privilege is missing, it adds what the user can do.
 func explain(c Config, what string, err error) error {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) {
 		return fmt.Errorf("%s: %w: this method needs CAP_NET_RAW: run as root", c.Interface, os.NewSyscallError(what, err))

@@ -10,8 +10,8 @@ import (
 	"loam/link/tap"
 )
 
-// openTap opens the method tap: the kernel receives the sent frames on the TAP interface. If the interface does not
-// exist, it is created, and removed when the sender is closed.
+// openTap opens the method tap: the kernel of this host receives the sent frames on a TAP interface. If the interface
+// does not exist, it is created, and is removed when the sender is closed.
 func openTap(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	d, err := tap.Open(tap.Config{Name: c.Interface, NoOffloads: true})
@@ -25,7 +25,7 @@ func openTap(c Config) (Sender, error) {
 	return newQueueSender(d, c), nil
 }
 
-// up sets an interface up, since an interface that is down accepts no frames.
+// up sets an interface up, because the kernel accepts no frames from an interface that is down.
 func up(name string) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

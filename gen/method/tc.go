@@ -17,12 +17,12 @@ import (
 	"loam/wire"
 )
 
-// tcSender writes frames into memory shared with an eBPF program in the kernel, which sends many of them per system
-// call.
+// tcSender writes frames into memory that is shared with an eBPF program in the kernel. One system call makes the
+// program send many frames.
 type tcSender struct {
 	counters
 	tx      *tc.Tx
-	longest int // longest frame that the interface accepts
+	longest int // length of the longest frame that the interface accepts
 }
 
 // openTC opens the method tc for sending.
@@ -76,7 +76,7 @@ func (s *tcSender) Send(n int, fill func(slot []byte) int) (sent int, err error)
 	return sent, err
 }
 
-// kick sends all frames written so far and waits while the interface accepts no more.
+// kick makes the eBPF program send all frames written so far. It waits while the interface accepts no more frames.
 func (s *tcSender) kick() error {
 	for since := (time.Time{}); ; {
 		waiting := s.tx.Waiting()
@@ -111,19 +111,19 @@ func (s *tcSender) Flush(time.Duration) error { return nil }
 // Close implements Sender.
 func (s *tcSender) Close() error { return s.tx.Close() }
 
-// tcReceiver is the receiving half. An eBPF program takes matching frames away from the kernel. It leaves all other
-// frames to the kernel, and also frames with a VLAN tag or with several segments.
+// tcReceiver is the receiving half of the method tc. An eBPF program takes matching frames away from the kernel. It
+// leaves all other frames to the kernel, and also matching frames with a VLAN tag or with several segments.
 type tcReceiver struct {
 	rx       *tc.Rx
-	listener int // packet socket that keeps promiscuous mode on, or -1
+	listener int // descriptor of the packet socket that keeps promiscuous mode enabled, or -1
 
 	mu     sync.Mutex // guards the fields below: Drops may be called during Close and after it
 	closed bool
-	drops  uint64 // value at Close
-	passed uint64 // value at Close
+	drops  uint64 // number of dropped frames at Close
+	passed uint64 // number of frames left to the kernel at Close
 }
 
-// listenTC opens the method tc for receiving the share Config.Queue of Config.Queues.
+// listenTC opens a receiver for the method tc. It receives share number Config.Queue of Config.Queues shares.
 func listenTC(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	rx, err := tc.OpenRx(tc.RxConfig{Interface: c.Interface, Match: c.Match, Share: c.Queue, Shares: c.Queues})
@@ -144,7 +144,7 @@ func listenTC(c Config) (Receiver, error) {
 	return r, nil
 }
 
-// lookAgain is the polling interval of an idle receiver: the ring has no notification.
+// lookAgain is the interval at which an idle receiver polls the ring, which does not notify the receiver.
 const lookAgain = 500 * time.Microsecond
 
 // Receive implements Receiver.
@@ -156,9 +156,9 @@ func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at in
 	if !ok {
 		return 0, nil
 	}
-	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
+	// Bounds one call: if the ring is filled as fast as it is emptied, the call would otherwise never return.
 	const most = 1 << 14
-	// Slots are released early, before the ring is full.
+	// Slots are released before the ring is full, so that frames can be received in the meantime.
 	const releaseEvery = 256
 	for epoch := sinceEpoch(); ok; frame, at, ok = r.rx.Next() {
 		got(frame, at+epoch)
@@ -173,8 +173,8 @@ func (r *tcReceiver) Receive(timeout time.Duration, got func(frame []byte, at in
 	return count, nil
 }
 
-// await polls until there is a frame or the timeout is over. It sleeps in nanosleep(2): in a goroutine that is
-// locked to its thread, time.Sleep would wake another thread twice.
+// await polls until there is a frame or the timeout is over. Between polls it calls nanosleep(2), because time.Sleep in
+// a goroutine that is locked to its thread would wake another thread twice.
 func (r *tcReceiver) await(timeout time.Duration) (frame []byte, at int64, ok bool) {
 	for end := time.Now().Add(timeout); !ok; frame, at, ok = r.rx.Next() {
 		left := time.Until(end)

@@ -4,8 +4,8 @@ package method
 
 import "golang.org/x/sys/unix"
 
-// openUDP opens the method udp: sendto(2) without an address on a connected socket, so that the kernel looks up the
-// route once instead of for each datagram.
+// openUDP opens the method udp. It calls sendto(2) without an address on a connected socket. So the kernel looks up the
+// route only once, not for each datagram.
 func openUDP(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	fd, err := connected(c, unix.SOCK_DGRAM, 0)

@@ -8,24 +8,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gsoSender is the method udpgso. Datagrams of the same length lie one after the other in a buffer and pass through
-// the kernel as one packet. The interface segments it, or the kernel just before the interface (udp(7),
-// UDP_SEGMENT). All datagrams have the segment length of the socket, except that the last may be shorter.
+// gsoSender is the method udpgso. Datagrams of the same length are stored one after another in a buffer. The kernel
+// processes them as one packet, a train. The interface segments it, or the kernel does so just before the interface
+// (udp(7), UDP_SEGMENT). All datagrams have the segment length that is set on the socket, except that the last may be
+// shorter.
 //
-// An interface without hardware, especially veth, may pass on the packet unsegmented. Its counters and the counters of its
-// peer then count one packet for many datagrams.
+// An interface without hardware, especially a veth, may forward the packet unsegmented. Then the interface and its peer
+// count one packet for many datagrams.
 type gsoSender struct {
 	counters
 	fd        int
-	size      int // longest datagram
+	size      int // length of the longest datagram
 	buffer    []byte
-	used      int // bytes in use
-	held      int // datagrams in the buffer
-	segment   int // length of each
+	used      int // number of bytes used in buffer
+	held      int // number of datagrams in buffer
+	segment   int // length of each datagram in buffer, except that the last may be shorter
 	setLength int // segment length set on the socket
 }
 
-// Limits of the kernel: UDP_MAX_SEGMENTS, and the length of a packet without headers.
+// Limits of the kernel: UDP_MAX_SEGMENTS, and the maximum length of a packet without its headers, in bytes.
 const (
 	maxSegments = 64
 	maxTrain    = 65535 - 40 - 8
@@ -65,9 +66,9 @@ func (s *gsoSender) Send(n int, fill func(slot []byte) int) (sent int, err error
 	return sent + gone, err
 }
 
-// add appends the datagram that fill has written at the end of the used buffer. If the datagram cannot join the
-// train, the earlier datagrams are sent first. A full or ended train is sent at once. sent is the number of
-// datagrams sent.
+// add adds the datagram that fill has written at the end of the used part of the buffer. If the datagram cannot join
+// the earlier ones, these are sent first. When no further datagram can join, all are sent. sent is the number of
+// datagrams that were sent.
 func (s *gsoSender) add(length int) (sent int, err error) {
 	if s.held > 0 && (length > s.segment || s.used+length > maxTrain) {
 		at := s.used
@@ -86,7 +87,7 @@ func (s *gsoSender) add(length int) (sent int, err error) {
 	return sent, err
 }
 
-// push hands over the buffered datagrams. If the kernel refuses a train, it refuses all of it.
+// push sends the datagrams in the buffer. If the kernel refuses them, it refuses all.
 func (s *gsoSender) push() (sent int, err error) {
 	if s.held == 0 {
 		return 0, nil
@@ -113,7 +114,7 @@ func (s *gsoSender) push() (sent int, err error) {
 		s.took(held, used, kicks)
 		return held, nil
 	case errRefused:
-		s.refused.Add(uint64(held - 1)) // wait has counted one
+		s.refused.Add(uint64(held - 1)) // wait has already counted one of them
 		err = nil
 	}
 	s.took(0, 0, kicks)

@@ -9,19 +9,19 @@ import (
 	"loam/wire"
 )
 
-// xdpMemory is the memory of the method xdp. Frames are written where the driver, or the kernel on its behalf,
-// reads them. One system call notifies of a batch, if the driver needs a notification at all. The kernel's network
-// stack is not involved.
+// xdpMemory is the memory for the method xdp (AF_XDP). Frames are written into memory that the driver reads, or the
+// kernel in place of the driver. One system call notifies the driver of a batch, if the driver needs a notification at
+// all. The kernel's network stack is not involved.
 //
-// Sending needs no XDP program and therefore leaves the interface's configuration unchanged.
+// Sending needs no XDP program, so the interface's configuration does not change.
 type xdpMemory struct {
 	*afxdp.Tx
 	port *xdpPort
 	size int
 }
 
-// xdpTxFrames is the number of frames that can be in flight. In copy mode no more than one batch is; a device with
-// zero copy has its own ring to keep filled.
+// xdpTxFrames is the maximum number of frames that are being sent. In copy mode, at most one batch is being sent. A
+// device with zero copy has a ring of its own, which this number keeps filled.
 const xdpTxFrames = 1024
 
 // openXDP opens the method xdp for sending on one queue.
@@ -50,7 +50,7 @@ func (m *xdpMemory) repeat(frame []byte, n int) int { return m.Repeat(frame, n) 
 
 func (m *xdpMemory) kick() error { return m.KickAtOnce() }
 
-// pause sleeps, because there is no notification when memory becomes free.
+// pause sleeps, because the kernel does not report when a buffer becomes free.
 func (m *xdpMemory) pause() error {
 	time.Sleep(20 * time.Microsecond)
 	return nil

@@ -16,32 +16,32 @@ import (
 	"loam/wire"
 )
 
-// Each interface queue has one AF_XDP socket, and each interface one XDP program. Senders and receivers are opened
-// independently of each other, so this file keeps the shared objects from the first user to the last. A sender owns
-// the sending half of its queue's socket, a receiver the receiving half.
+// Each interface queue has one AF_XDP socket, and each interface one XDP program. Senders and receivers, which are
+// opened independently, share them. So this file keeps these objects from their first user to their last. A sender owns
+// the sending half of its queue's socket, and a receiver the receiving half.
 
 // xdpKey identifies an interface queue in a network namespace.
 type xdpKey struct {
-	namespace uint64 // inode of the namespace
+	namespace uint64 // inode number of the namespace's file in /proc
 	index     int    // interface index in the namespace
 	queue     int
 }
 
-// xdpPort is the AF_XDP socket of a queue.
+// xdpPort is the AF_XDP socket of an interface queue.
 type xdpPort struct {
 	key      xdpKey
 	name     string
 	socket   *afxdp.Socket
-	longest  int  // longest frame that the interface accepts
-	sends    bool // the sending half is in use
-	receives bool // the receiving half is in use
+	longest  int  // length of the longest frame that the interface accepts
+	sends    bool // a sender uses the sending half
+	receives bool // a receiver uses the receiving half
 	program  *xdpProgram
 }
 
 // xdpProgram is the XDP program of an interface.
 type xdpProgram struct {
 	*afxdp.Program
-	key   xdpKey // queue is 0
+	key   xdpKey // key of the interface; its queue is 0
 	rules []match.Rule
 	users int // number of receivers
 }
@@ -52,11 +52,12 @@ var xdp = struct {
 	programs   map[xdpKey]*xdpProgram
 }{ports: map[xdpKey]*xdpPort{}, programs: map[xdpKey]*xdpProgram{}}
 
-// xdpRxFrames is the number of frames that can wait for a receiver. A prober sends at most this many probes before
-// it polls the receiver (gen/probe).
+// xdpRxFrames is the number of frames that can wait for a receiver. A probe run sends at most this number of probes
+// before it polls the receiver (gen/probe).
 const xdpRxFrames = 8192
 
-// takePort returns the port for c and marks the requested half as used. It returns an error if that half is in use.
+// takePort returns the port for c, and marks its sending or receiving half as used. It returns an error if that half is
+// in use already.
 func takePort(c Config, send bool) (*xdpPort, error) {
 	i, err := net.InterfaceByName(c.Interface)
 	if err != nil {
@@ -104,7 +105,7 @@ func networkNamespace() (uint64, error) {
 	return info.Sys().(*syscall.Stat_t).Ino, nil
 }
 
-// leave releases a half of the port, and closes the socket if the other half is unused.
+// leave marks a half of the port as unused. If the other half is unused too, it closes the socket.
 func (p *xdpPort) leave(half *bool) error {
 	xdp.Lock()
 	defer xdp.Unlock()
@@ -116,7 +117,8 @@ func (p *xdpPort) leave(half *bool) error {
 	return p.socket.Close()
 }
 
-// steer redirects frames that match the rules to the port. All receivers of an interface must use the same rules.
+// steer makes the XDP program redirect frames that match the rules to the port. All receivers of an interface must use
+// the same rules.
 func (p *xdpPort) steer(rules []match.Rule) error {
 	xdp.Lock()
 	defer xdp.Unlock()
@@ -139,7 +141,8 @@ func (p *xdpPort) steer(rules []match.Rule) error {
 	return program.Steer(p.socket)
 }
 
-// unsteer leaves the frames to the kernel again. The last receiver removes the program from the interface.
+// unsteer makes the XDP program leave the frames of the port to the kernel. The last receiver removes the program from
+// the interface.
 func (p *xdpPort) unsteer() error {
 	xdp.Lock()
 	defer xdp.Unlock()

@@ -13,21 +13,21 @@ import (
 	"loam/link/afxdp"
 )
 
-// xdpReceiver is the receiving half of the method xdp. An XDP program takes matching frames away from the kernel
-// and leaves all other frames to it. AF_XDP does not report receive times.
+// xdpReceiver is the receiving half of the method xdp. An XDP program takes matching frames away from the kernel and
+// leaves all other frames to it. AF_XDP does not report the times at which frames were received.
 type xdpReceiver struct {
 	port     *xdpPort
 	rx       *afxdp.Rx
-	listener int    // packet socket that keeps promiscuous mode on, or -1
-	before   uint64 // drops counted for an earlier receiver on the same socket
+	listener int    // descriptor of the packet socket that keeps promiscuous mode enabled, or -1
+	before   uint64 // number of drops that an earlier receiver on the same socket had
 
 	mu     sync.Mutex // guards the fields below: Drops may be called during Close and after it
 	closed bool
-	drops  uint64 // at the last call of Drops
+	drops  uint64 // value at the last call of Drops
 }
 
-// listenXDP opens the method xdp for receiving on one queue. It attaches the XDP program if this is the first
-// receiver.
+// listenXDP opens a receiver for the method xdp on one queue. The first receiver of an interface attaches the XDP
+// program.
 func listenXDP(c Config) (Receiver, error) {
 	c = c.WithDefaults()
 	p, err := takePort(c, false)
@@ -35,7 +35,7 @@ func listenXDP(c Config) (Receiver, error) {
 		return nil, err
 	}
 	r := &xdpReceiver{port: p, rx: &p.socket.Rx, listener: -1, before: p.socket.Drops()}
-	for more := true; more; { // frames left over from an earlier receiver
+	for more := true; more; { // drop frames that have arrived for an earlier receiver
 		_, more = r.rx.Next()
 	}
 	if c.Promiscuous {
@@ -53,7 +53,7 @@ func listenXDP(c Config) (Receiver, error) {
 
 // Receive implements Receiver.
 func (r *xdpReceiver) Receive(timeout time.Duration, got func(frame []byte, at int64)) (count int, err error) {
-	// Bounds one call: a ring that is filled as fast as it is emptied would never let it return.
+	// Bounds one call: if the ring is filled as fast as it is emptied, the call would otherwise never return.
 	const most = 1 << 14
 	frame, ok := r.rx.Next()
 	if !ok && timeout > 0 {

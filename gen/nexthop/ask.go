@@ -13,13 +13,14 @@ import (
 	"loam/wire"
 )
 
-// Number of requests to a neighbour, and the time to wait for each answer.
+// Number of requests to a neighbour, and the time to wait for an answer to each.
 const (
 	tries   = 3
 	patient = 400 * time.Millisecond
 )
 
-// ask resolves p.Gateway by ARP (RFC 826) or Neighbor Discovery (RFC 4861 section 7.2) through a packet socket.
+// ask resolves the Ethernet address of p.Gateway by ARP (RFC 826) or Neighbor Discovery (RFC 4861 section 7.2), through
+// a packet socket.
 func ask(p Path) (wire.MAC, error) {
 	if !p.Source.IsValid() {
 		return wire.MAC{}, fmt.Errorf("%s has no address to ask for %s with: give it one, or say --src and --dst-mac", p.Interface, p.Gateway)
@@ -61,10 +62,10 @@ func ask(p Path) (wire.MAC, error) {
 	return wire.MAC{}, fmt.Errorf("%s %w on %s: check the address, or give its Ethernet address with --dst-mac", p.Gateway, ErrSilent, p.Interface)
 }
 
-// ErrSilent is wrapped by the error about a neighbour that did not answer.
+// ErrSilent is wrapped by the error about a neighbour that has not answered.
 var ErrSilent = errors.New("does not answer")
 
-// await waits for an answer about address a.
+// await waits for an answer that contains the Ethernet address of a. The function answer parses a received frame.
 func await(rx method.Receiver, a netip.Addr, answer func(frame []byte) (netip.Addr, wire.MAC, bool)) (mac wire.MAC, ok bool) {
 	for deadline := time.Now().Add(patient); !ok; {
 		left := time.Until(deadline)
@@ -93,7 +94,7 @@ func arpRequest(p Path) []byte {
 	return b
 }
 
-// arpAnswer returns the sender's addresses from an ARP reply. ok is false for any other frame.
+// arpAnswer returns the IP and Ethernet addresses of the sender of an ARP reply. ok is false for any other frame.
 func arpAnswer(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	_, rest, err := wire.ParseEthernet(b)
 	if err != nil {
@@ -103,8 +104,8 @@ func arpAnswer(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	return arp.SenderIP, arp.SenderMAC, err == nil && arp.Op == wire.ARPReply
 }
 
-// Messages of Neighbor Discovery (RFC 4861 sections 4.3 and 4.4). Both consist of an ICMPv6 header, the target, and
-// an option with a link-layer address.
+// Messages of Neighbor Discovery (RFC 4861 sections 4.3 and 4.4). A solicitation and an advertisement each consist of
+// an ICMPv6 header, the target, and an option with a link-layer address.
 const (
 	ndLen         = wire.ICMPv6Len + 16 + optionLen
 	optionLen     = 8
@@ -113,7 +114,7 @@ const (
 	ndHopLimit    = 255
 	ndTarget      = wire.ICMPv6Len
 	ndOption      = wire.ICMPv6Len + 16
-	solicitedNode = 104 // prefix length of ff02::1:ff00:0
+	solicitedNode = 104 // length of the prefix of solicited-node multicast addresses, ff02::1:ff00:0, in bits
 )
 
 // solicitation returns a frame with a Neighbor Solicitation for p.Gateway, sent to its solicited-node multicast
@@ -149,7 +150,7 @@ func advertisement(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	if err != nil || ip.HopLimit != ndHopLimit || len(body) < ndTarget+16 || body[0] != uint8(wire.ICMPv6NeighborAdvertisement) || !wire.ICMPv6ChecksumOK(body, ip.Src, ip.Dst) {
 		return a, m, false
 	}
-	m = eth.Src // unless an option has another address
+	m = eth.Src // used unless an option contains another address
 	if len(body) >= ndLen && body[ndOption] == targetOption {
 		copy(m[:], body[ndOption+2:])
 	}

@@ -1,11 +1,11 @@
 //go:build linux
 
-// Package nexthop determines the addresses of frames that bypass the kernel's routing: the Ethernet address of the
-// next hop and the source addresses to use.
+// Package nexthop determines the addresses of frames that bypass the kernel's routing: the Ethernet address of the next
+// hop, and the source addresses.
 //
-// The route comes from the kernel (rtnetlink(7)). The neighbour's address comes from the kernel if it is known
-// there. Otherwise this package resolves it itself, by ARP or Neighbor Discovery (ask.go). The interface's
-// configuration and neighbour table remain unchanged.
+// The route comes from the kernel (rtnetlink(7)). The Ethernet address of a neighbour comes from the kernel's neighbour
+// table if it is there. Otherwise this package resolves it by ARP or Neighbor Discovery (ask.go). The configuration and
+// the neighbour table of the interface do not change.
 package nexthop
 
 import (
@@ -22,7 +22,7 @@ import (
 // Path is the route to a destination.
 type Path struct {
 	Interface string
-	Source    netip.Addr // address of the interface; not valid if it has none of the family
+	Source    netip.Addr // address of the interface; not valid if it has no address of the IP version
 	SourceMAC wire.MAC
 	Gateway   netip.Addr // the next router, or the destination itself
 	NextHop   wire.MAC   // Ethernet address of the gateway
@@ -33,9 +33,9 @@ type Path struct {
 	own       bool // the destination is an address of this host
 }
 
-// Find resolves dst through the named interface. If the interface has no address, dst is assumed to be a neighbour, and
-// ARP and neighbour discovery requests have source as their sender address. Multicast and broadcast destinations have
-// fixed Ethernet addresses. On the loopback interface every address is zero.
+// Find resolves the next hop to dst through the interface called name. If the interface has no address, Find assumes
+// that dst is a neighbour, and uses source as the sender address of ARP and neighbour discovery requests. Multicast and
+// broadcast destinations have fixed Ethernet addresses. On the loopback interface every address is zero.
 func Find(name string, dst, source netip.Addr) (Path, error) {
 	p, err := Route(name, dst)
 	if err != nil {
@@ -80,7 +80,7 @@ func Route(name string, dst netip.Addr) (Path, error) {
 	routes, err := netlink.RouteGetWithOptions(dst.AsSlice(), &netlink.RouteGetOptions{Oif: name})
 	if err != nil || len(routes) == 0 {
 		p.Source = address(link, dst.Is4())
-		return p, nil // no route: it may be a neighbour that the kernel does not know
+		return p, nil // no route: dst may be a neighbour although the kernel has no route to it
 	}
 	p.broadcast, p.own = routes[0].Type == syscall.RTN_BROADCAST, routes[0].Type == syscall.RTN_LOCAL
 	if gw, ok := netip.AddrFromSlice(routes[0].Gw); ok {
@@ -113,7 +113,7 @@ func byName(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// address returns the first address of the interface in the given family.
+// address returns the first address of the interface that has the given IP version.
 func address(link netlink.Link, is4 bool) (a netip.Addr) {
 	family := netlink.FAMILY_V6
 	if is4 {
@@ -128,7 +128,7 @@ func address(link netlink.Link, is4 bool) (a netip.Addr) {
 	return a
 }
 
-// known looks up a in the kernel's neighbour table.
+// known returns the Ethernet address of a from the kernel's neighbour table, if it is there.
 func known(name string, a netip.Addr) (m wire.MAC, ok bool) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

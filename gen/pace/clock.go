@@ -7,23 +7,24 @@ import (
 	"time"
 )
 
-// Clock turns time into permits to send. It keeps a credit that grows with time and pays for each frame. The credit
-// is an integer in units times nanoseconds. Nothing is lost by rounding, however often the clock is read, and the
-// rate over a second is exact.
+// Clock computes how many frames may be sent at a given time. It keeps a credit that grows with time and from which
+// each sent frame is paid. The credit is an integer in units times nanoseconds. So rounding loses nothing, however
+// often the clock is read, and the rate over a second is exact.
 //
-// After a stall, when the process did not get the processor, the clock catches up, but only by the credit of the
-// bound and one due frame. Time beyond that is lost and counted as missed.
+// If the process does not get the processor for some time (a stall), frames are late afterwards. The clock still
+// permits the late frames of a limited time, the bound: the credit never exceeds the bound plus one frame. Time beyond the
+// bound is lost and counted as missed.
 //
-// A short stall is made up for without a burst: with even spacing, a frame that is up to mostEased slots late follows the
-// frame before it after at least easing of a slot. A timer interrupt of 50 µs, at 100,000 frames per second, would
-// otherwise be followed by five frames at once.
+// Late frames after a short stall are not sent in a burst. With even spacing, a frame that is up to mostEased time
+// slots late follows the frame before it after at least easing of a slot. Otherwise, at 100,000 frames per second, a
+// timer interrupt of 50 µs would be followed by five frames at once.
 //
-// A caller may send frames larger than expected. The credit then becomes negative, and the next frame waits until
-// it is paid back.
+// A caller may send frames that are larger than the mean. The credit then becomes negative, and the next frame waits
+// until the credit is positive again.
 type Clock struct {
-	rate   int64 // units per second; 0: unlimited
+	rate   int64 // rate in units per second; 0: unlimited
 	of     Rate
-	one    int64 // price of a frame of mean size
+	one    int64 // cost of a frame of mean size
 	limit  int64 // upper limit of credit
 	mean   float64
 	bound  time.Duration
@@ -33,32 +34,32 @@ type Clock struct {
 	begun  bool
 
 	ease     int64 // shortest time between two frames, in nanoseconds; 0: any
-	eased    int64 // largest credit with which ease applies
-	earliest int64 // time before which no frame is permitted, while ease applies
+	eased    int64 // largest credit for which ease applies
+	earliest int64 // time before which no frame may be sent, while ease applies
 
 	spacing Spacing
 	left    int        // frames left in the current burst
-	random  *rand.Rand // for Poisson spacing
+	random  *rand.Rand // source of random gaps, for Poisson spacing
 }
 
-// DefaultBound is the default limit of a stall that is made up for.
+// DefaultBound is the default length of a stall after which all late frames are still sent.
 const DefaultBound = 20 * time.Millisecond
 
-// Unlimited is the number of permits that a clock without a rate returns.
+// Unlimited is the number of frames that a clock without a rate permits.
 const Unlimited = math.MaxInt32
 
-// Parameters of making up for a short stall.
+// Parameters for late frames after a short stall.
 const (
 	easing       = 0.97
-	mostEased    = 32                   // slots, up to half of the bound; after a longer stall, all due frames are permitted at once
+	mostEased    = 32                   // slots, at most half of the bound; after a longer stall, late frames are not spaced
 	shortestEase = 2 * time.Microsecond // minimum length of a slot; at higher rates, frames are sent in batches
-	longestEase  = time.Millisecond     // of a slot; at lower rates, a stall rarely delays more than one frame
+	longestEase  = time.Millisecond     // maximum length of a slot; at lower rates, a stall rarely delays more than one frame
 )
 
 const perUnit = int64(time.Second) // the credit counts units times nanoseconds
 
-// NewClock returns a clock for frames of the given mean size in bytes, FCS included. bound limits the stall that is
-// made up for; 0 means DefaultBound.
+// NewClock returns a clock for frames of the given mean size in bytes, FCS included. bound is the length of a stall
+// after which all late frames are still sent; 0 means DefaultBound.
 func NewClock(r Rate, meanSize float64, bound time.Duration) *Clock {
 	if bound == 0 {
 		bound = DefaultBound
@@ -68,7 +69,7 @@ func NewClock(r Rate, meanSize float64, bound time.Duration) *Clock {
 	return c
 }
 
-// set sets the rate and what depends on it.
+// set sets the rate, and the fields that depend on it.
 func (c *Clock) set(r Rate) {
 	c.rate, c.of = int64(r.PerSecond), r
 	c.one = max(1, r.cost(1, int(math.Ceil(c.mean)))) * perUnit
@@ -77,7 +78,7 @@ func (c *Clock) set(r Rate) {
 	if hi, lo := bits.Mul64(uint64(c.rate), uint64(c.bound)); hi == 0 && lo < uint64(c.limit) {
 		c.limit = int64(lo)
 	}
-	c.limit += c.one // the due frame, however late it is
+	c.limit += c.one // one frame, however late it is
 	c.ease, c.earliest = 0, 0
 	c.eased = c.one + min(mostEased*c.one, (c.limit-c.one)/2)
 	if r.PerSecond == 0 || c.spacing != (Spacing{}) {
@@ -88,8 +89,8 @@ func (c *Clock) set(r Rate) {
 	}
 }
 
-// Change changes the rate at now. Neither rate may be unlimited. The part of the next frame's time slot that has
-// passed stays passed, so that a change neither adds nor skips a frame.
+// Change changes the rate at time now. Neither the old nor the new rate may be unlimited. The part of the next frame's
+// time slot that has passed counts as passed at the new rate, too. So a change neither adds nor skips a frame.
 func (c *Clock) Change(r Rate, now int64) {
 	c.advance(now)
 	slots := float64(c.credit) / float64(c.one)
@@ -97,8 +98,8 @@ func (c *Clock) Change(r Rate, now int64) {
 	c.credit = min(int64(slots*float64(c.one)), c.limit)
 }
 
-// Permits returns how many frames of mean size may be sent at now. The first call permits one frame at once. now is
-// in nanoseconds from any origin and must not decrease.
+// Permits returns the number of frames of mean size that may be sent at time now. The first call permits one frame. now
+// is in nanoseconds from an arbitrary start and must not decrease.
 func (c *Clock) Permits(now int64) int {
 	n := c.Due(now)
 	switch {
@@ -110,7 +111,8 @@ func (c *Clock) Permits(now int64) int {
 	return 1
 }
 
-// Due is Permits for a caller that has no time left: due frames may be sent at once.
+// Due is Permits without the spacing of late frames. It is for a caller that has no time left, and sends all late
+// frames at once.
 func (c *Clock) Due(now int64) int {
 	if c.rate == 0 {
 		return Unlimited
@@ -119,7 +121,7 @@ func (c *Clock) Due(now int64) int {
 	return c.spaced(int(max(0, min(c.credit/c.one, Unlimited))))
 }
 
-// advance adds the credit for the time up to now, and counts what exceeds the limit as missed.
+// advance adds the credit for the time up to now. Credit above the limit is counted as missed time.
 func (c *Clock) advance(now int64) {
 	if !c.begun {
 		c.begun, c.last, c.credit = true, now, c.one
@@ -139,7 +141,7 @@ func (c *Clock) advance(now int64) {
 	c.credit = c.limit
 }
 
-// Sent pays for frames that were sent. bytes is their total size, FCS included.
+// Sent reduces the credit by the cost of frames that were sent. bytes is their total size, FCS included.
 func (c *Clock) Sent(frames, bytes int) {
 	if c.rate != 0 {
 		c.credit -= c.price(frames, bytes)
@@ -147,7 +149,7 @@ func (c *Clock) Sent(frames, bytes int) {
 	}
 }
 
-// Next returns the earliest time at which Permits returns at least one.
+// Next returns the earliest time at which Permits will return at least 1.
 func (c *Clock) Next() int64 {
 	if c.rate == 0 || !c.begun || c.left > 0 {
 		return c.last
@@ -162,5 +164,5 @@ func (c *Clock) Next() int64 {
 	return next
 }
 
-// Missed returns the time for which frames will never be sent, because stalls were longer than the bound.
+// Missed returns the time whose frames will never be sent, because stalls were longer than the bound.
 func (c *Clock) Missed() time.Duration { return c.missed }

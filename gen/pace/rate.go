@@ -1,8 +1,8 @@
-// Package pace decides when frames are sent. Rate is a user's target rate, Clock turns time into permits to send,
-// Waiter waits for the next permit, and Spread measures how evenly the frames were sent.
+// Package pace computes when frames are sent. Rate is a user's target rate, Clock computes how many frames may be sent
+// at a time, Waiter waits for the next such time, and Spread measures how evenly the frames were sent.
 //
-// Reading order: rate.go, clock.go, spacing.go, waiter.go, spread.go. Rate and Clock are pure: time is passed in as
-// nanoseconds from any origin.
+// Reading order: rate.go, clock.go, spacing.go, waiter.go, spread.go. Rate and Clock are pure: the caller passes the
+// time, in nanoseconds from an arbitrary start.
 package pace
 
 import (
@@ -14,14 +14,14 @@ import (
 	"loam/gen/frame"
 )
 
-// Unit is the quantity that a rate limits.
+// Unit is the quantity that a rate limits per second.
 type Unit uint8
 
 // Units.
 const (
 	Frames Unit = iota // frames
 	L2Bits             // bits of frames including the frame check sequence, as switches count
-	L1Bits             // bits on the wire including preamble and gap, as in the speed of a link
+	L1Bits             // bits on the wire including preamble and gap, as in the nominal speed of a link
 	Line               // millionths of the link's speed: see Rate.Of
 )
 
@@ -33,13 +33,14 @@ type Rate struct {
 
 // Bounds of a rate.
 const (
-	MaxFrames = 1_000_000_000     // per second
-	MaxBits   = 1_000_000_000_000 // per second
+	MaxFrames = 1_000_000_000     // frames per second
+	MaxBits   = 1_000_000_000_000 // bits per second
 )
 
 const rateAllowed = "max; whole numbers, 1pps to 1Gpps; 1bps to 1Tbps, of frames with FCS (layer 2); 1bpsL1 to 1TbpsL1, with preamble and gap; k, M, G and T before the unit; 0.0001% to 100% of the line"
 
-// ParseRate parses "max", "250kpps", "1.5Mpps", "2Gbps" (layer 2), "2GbpsL1", or a share of the line such as "50%".
+// ParseRate parses "max", "250kpps", "1.5Mpps", "2Gbps" (layer 2), "2GbpsL1", or a share of the link's speed such as
+// "50%".
 func ParseRate(s string) (Rate, error) {
 	if s == "max" {
 		return Rate{}, nil
@@ -70,11 +71,11 @@ func ParseRate(s string) (Rate, error) {
 	return r, nil
 }
 
-// whole is the full speed of a link in the unit Line.
+// whole is the value of PerSecond, in the unit Line, that stands for the full speed of a link.
 const whole = 1_000_000
 
-// Of resolves r for a link with the given speed in bits per second. A share of the line becomes bits on the wire;
-// other rates are returned unchanged.
+// Of returns r for a link whose speed is given in bits per second. A rate in the unit Line is converted to bits on the
+// wire; other rates are returned unchanged.
 func (r Rate) Of(speed uint64) Rate {
 	if r.Unit != Line {
 		return r
@@ -128,7 +129,7 @@ func (r Rate) String() string {
 	return fmt.Sprint(n, prefix, [...]string{Frames: "pps", L2Bits: "bps", L1Bits: "bpsL1"}[r.Unit])
 }
 
-// cost returns how many units the frames use. bytes is their total size, FCS included.
+// cost returns the number of units that frames cost. bytes is their total size, FCS included.
 func (r Rate) cost(frames, bytes int) int64 {
 	switch r.Unit {
 	case L2Bits:
@@ -139,8 +140,8 @@ func (r Rate) cost(frames, bytes int) int64 {
 	return int64(frames)
 }
 
-// FramesPerSecond returns the rate in frames per second for a mean frame size in bytes, FCS included. It returns
-// +Inf if the rate is unlimited or a share of an unknown line.
+// FramesPerSecond returns the rate in frames per second. size is the mean frame size in bytes, FCS included. It returns
+// +Inf if the rate is unlimited, or a share of a link whose speed is unknown.
 func (r Rate) FramesPerSecond(size float64) float64 {
 	switch {
 	case r.IsMax(), r.Unit == Line: // the speed of the link is unknown
@@ -153,7 +154,8 @@ func (r Rate) FramesPerSecond(size float64) float64 {
 	return float64(r.PerSecond)
 }
 
-// Share returns the part of the rate for one of n equal senders, counted from 0. The parts add up to the rate.
+// Share returns the part of the rate that sender number part of n equal senders gets, counted from 0. The parts add up
+// to the rate.
 func (r Rate) Share(part, n int) Rate {
 	if r.IsMax() {
 		return r

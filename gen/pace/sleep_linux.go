@@ -2,8 +2,8 @@ package pace
 
 import "syscall"
 
-// sleepUntil blocks the calling thread until a time of Now. It wakes late by the timer slack of the thread (50 µs
-// unless Punctual was called) and by the delay of the scheduler.
+// sleepUntil blocks the calling thread until t, a time as returned by Now. It wakes up late: by the timer slack of the
+// thread (50 µs unless Punctual was called) and by the delay of the scheduler.
 //
 // It does not use time.Sleep. When no other goroutine runs, the runtime waits in epoll_wait(2), whose timeout is
 // rounded up to milliseconds.
@@ -15,7 +15,7 @@ func sleepUntil(t int64) {
 		}
 		ts := syscall.NsecToTimespec(far)
 		if err := syscall.Nanosleep(&ts, nil); err != syscall.EINTR {
-			return // the only possible error is EINTR
+			return // the only error that can occur is EINTR
 		}
 	}
 }
@@ -33,10 +33,10 @@ func Punctual() (undo func()) {
 	if errno != 0 {
 		return func() {}
 	}
-	set := func(ns uintptr) { syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, ns, 0) } // best effort
+	set := func(ns uintptr) { syscall.RawSyscall(syscall.SYS_PRCTL, setTimerSlack, ns, 0) } // best effort: errors are ignored
 	set(least)
 	return func() { set(before) }
 }
 
-// least is the smallest slack in nanoseconds. 0 would restore the default of the thread.
+// least is the smallest timer slack, in nanoseconds. 0 would restore the default of the thread.
 const least = 1

@@ -4,7 +4,7 @@ package pace
 
 import "time"
 
-// sleepUntil blocks the calling goroutine until a time of Now.
+// sleepUntil blocks the calling goroutine until t, a time as returned by Now.
 func sleepUntil(t int64) { time.Sleep(time.Duration(t - Now())) }
 
 // Punctual does nothing on this system.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Spacing is the distribution of frames in time at a given rate. The zero value is even spacing.
+// Spacing determines how frames are distributed over time at a given rate. The zero value is even spacing.
 type Spacing struct {
 	Burst   int  // frames sent back to back, followed by a gap that keeps the rate; 0 and 1: no bursts
 	Poisson bool // gaps are exponentially distributed, so that arrivals are a Poisson process
@@ -30,8 +30,8 @@ func ParseSpacing(s string) (Spacing, error) {
 	return Spacing{}, fmt.Errorf("%q is no spacing; allowed: even, poisson, burst:N with N from 1 to %d", s, MaxBurst)
 }
 
-// Space sets the spacing of the clock's permits. It must be called before the first permit. The same seed produces
-// the same gaps. It has no effect on an unlimited rate.
+// Space sets the spacing of the frames that the clock permits. It must be called before the first call of Permits. The
+// same seed produces the same gaps. It has no effect on an unlimited rate.
 func (c *Clock) Space(s Spacing, seed uint64) {
 	c.spacing = s
 	if s != (Spacing{}) {
@@ -42,7 +42,7 @@ func (c *Clock) Space(s Spacing, seed uint64) {
 	}
 }
 
-// spaced returns the number of permits when n frames are due at even spacing.
+// spaced returns the number of frames that the spacing permits when n frames are due at even spacing.
 func (c *Clock) spaced(n int) int {
 	switch {
 	case c.spacing.Poisson:
@@ -50,12 +50,12 @@ func (c *Clock) spaced(n int) int {
 	case c.spacing.Burst < 2:
 		return n
 	case c.left == 0 && n > 0:
-		c.left = c.spacing.Burst // paid for as they are sent: the credit becomes negative
+		c.left = c.spacing.Burst // the credit becomes negative, so that the frames of the burst are paid for afterwards
 	}
 	return c.left
 }
 
-// price returns the credit that frames use up.
+// price returns the credit that frames cost.
 func (c *Clock) price(frames, bytes int) int64 {
 	cost := c.of.cost(frames, bytes) * perUnit
 	switch {

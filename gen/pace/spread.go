@@ -6,8 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Spread measures how evenly frames are sent. It is a histogram of the gaps between frames when they are handed to
-// the sender. Frames of one batch have a gap of 0. Delays in the kernel and the device are not visible here.
+// Spread measures how evenly frames are sent. It is a histogram of the gaps between the times at which frames are
+// passed to the sender. Frames of one batch have a gap of 0. Delays in the kernel and the device are not included.
 type Spread struct {
 	gaps  *hdrhistogram.Histogram
 	last  int64
@@ -19,7 +19,7 @@ const longestGap = int64(100 * time.Second)
 // NewSpread returns an empty Spread.
 func NewSpread() *Spread { return &Spread{gaps: hdrhistogram.New(1, longestGap, 3)} }
 
-// Sent records that frames were handed over at now, in nanoseconds.
+// Sent records that a number of frames was passed to the sender at time now, in nanoseconds.
 func (s *Spread) Sent(now int64, frames int) {
 	if frames <= 0 {
 		return

@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// Waiter waits until shortly before a given time. It sleeps while the time is far off, and returns at once when it
-// is near, so that the caller busy-waits on the clock. A Waiter is used by one goroutine, which may be locked to
-// its thread. Create it with NewWaiter.
+// Waiter waits until shortly before a given time. It sleeps while that time is far off. When the time is near, it
+// returns immediately, and the caller reads the clock in a loop. A Waiter is used by one goroutine, which may be locked
+// to its thread. Create it with NewWaiter.
 //
-// The runtime preempts a goroutine that has run for 10 ms. If it is locked to its thread, a preemption costs two
-// thread wake-ups. A Waiter avoids this by yielding earlier, when there is time.
+// The runtime preempts a goroutine that has run for 10 ms. If the goroutine is locked to its thread, a preemption costs
+// two wake-ups of threads. So a Waiter yields earlier, at moments when the caller has time.
 type Waiter struct {
-	rested int64 // when the goroutine last slept or yielded
+	rested int64 // time at which the goroutine last slept or yielded
 	now    func() int64
 	sleep  func(until int64)
 	yield  func()
 }
 
 const (
-	// watch is how long before the target time a Waiter stops sleeping. A thread wakes up to about 100 µs late if
-	// the processor was idle.
+	// watch is the time before the target time at which a Waiter stops sleeping. If the processor was idle, a thread
+	// wakes up to about 100 µs late.
 	watch = 250 * time.Microsecond
-	// nap is the longest sleep, so that the caller notices a stop request.
+	// nap is the maximum length of a sleep, so that the caller can check for a stop request.
 	nap = 50 * time.Millisecond
-	// A Waiter yields once every turn, if the target time is further away than room.
+	// turn is the interval at which a Waiter yields, but only while the target time is at least room away.
 	turn = 4 * time.Millisecond
 	room = 60 * time.Microsecond
 )
@@ -39,8 +39,8 @@ func NewWaiter() *Waiter {
 	return &Waiter{rested: Now(), now: Now, sleep: sleepUntil, yield: runtime.Gosched}
 }
 
-// Approach waits until shortly before t, a time of Now. It returns before t, and after at most 50 ms. A caller with
-// several clocks passes the earliest time and then checks all clocks again.
+// Approach waits until shortly before t, a time as returned by Now. It returns before t, and at the latest after 50 ms.
+// A caller with several clocks passes the earliest time, and checks all clocks afterwards.
 func (w *Waiter) Approach(t int64) {
 	now := w.now()
 	switch far := time.Duration(t - now); {

@@ -51,13 +51,13 @@ import (
 	"loam/wire"
 )
 
-// Plan is the contents of a file.
+// Plan is the content of a file, as the configuration of a run.
 type Plan struct {
 	gen.Config
 	RX string // the interface to receive on; "": none
 }
 
-// MaxSize is the largest size of a file in bytes.
+// MaxSize is the maximum size of a file in bytes.
 const MaxSize = 1 << 20
 
 // Error is a mistake in a file.
@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Wrong)
 }
 
-// document is the structure of the file.
+// document is the structure of the YAML file.
 type document struct {
 	Interface string   `yaml:"interface"`
 	Method    string   `yaml:"method"`
@@ -94,7 +94,7 @@ type document struct {
 	Steps     []step   `yaml:"steps"`
 }
 
-// stream is an entry of streams. Its fields correspond to those of gen.Stream.
+// stream is an element of streams in the file. Its fields correspond to those of gen.Stream.
 type stream struct {
 	Name     string            `yaml:"name"`
 	Template string            `yaml:"template"`
@@ -107,7 +107,7 @@ type stream struct {
 	Vary     map[string]string `yaml:"vary"`
 }
 
-// step is an entry of steps.
+// step is an element of steps in the file.
 type step struct {
 	Time  string `yaml:"time"`
 	Scale string `yaml:"scale"`
@@ -141,7 +141,7 @@ func Parse(text []byte) (*Plan, error) {
 	return (&reader{file: file}).plan(&d)
 }
 
-// ofYAML converts an error of the YAML library, with its line and message.
+// ofYAML converts an error of the YAML library to an *Error, with its line and message.
 func ofYAML(err error) error {
 	var e yaml.Error
 	if errors.As(err, &e) {
@@ -154,13 +154,13 @@ func ofYAML(err error) error {
 	return &Error{Wrong: strings.Join(strings.Fields(err.Error()), " ")}
 }
 
-// ofGo matches the library's message about a value of the wrong type, which names Go types.
+// ofGo matches the YAML library's message about a value of the wrong type. That message names Go types.
 var ofGo = regexp.MustCompile(`^cannot unmarshal (\S+) into Go (?:struct field \S*?\.?(\w+)|value) of type (\S+)`)
 
-// ofLibrary matches the library's other message about a wrong type, which names YAML types.
+// ofLibrary matches the YAML library's other message about a value of the wrong type. That message names YAML types.
 var ofLibrary = regexp.MustCompile(`^(\w+) was used where (\w+) is expected`)
 
-// kinds translates Go and YAML types to the terms of the file.
+// kinds translates Go types and YAML types to the words that messages about the file use.
 var kinds = map[string]string{
 	"int": "a number", "uint64": "a number from 0", "bool": "true or false", "string": "text", "float64": "a number",
 	"[]interface": "a list", "[]interface{}": "a list", "map[string]interface": "a block of fields", "map[string]interface{}": "a block of fields",
@@ -168,7 +168,7 @@ var kinds = map[string]string{
 	"plan.document": "a block of fields", "plan.stream": "a block of fields", "plan.step": "a block of fields",
 }
 
-// inTerms rewrites a message of the library in the terms of the file.
+// inTerms rewrites a message of the YAML library in the words of the file.
 func inTerms(message string) string {
 	if m := ofLibrary.FindStringSubmatch(message); m != nil {
 		return fmt.Sprintf("a %s is wanted, and this is of the kind %s", m[2], m[1])
@@ -203,12 +203,12 @@ func fieldName(name string) string {
 // reader converts a document to a Plan.
 type reader struct{ file *ast.File }
 
-// wrong returns an error about the value at a path such as "$.streams[0].rate".
+// wrong returns an error about the value at a YAML path such as "$.streams[0].rate".
 func (r *reader) wrong(path, format string, args ...any) error {
 	return &Error{r.line(path), fmt.Sprintf(format, args...)}
 }
 
-// line returns the line of a path in the file, or 0 if the path is not in the file.
+// line returns the line of the file on which the value at a YAML path is, or 0 if it is not in the file.
 func (r *reader) line(path string) int {
 	p, err := yaml.PathString(path)
 	if err != nil {
@@ -221,7 +221,7 @@ func (r *reader) line(path string) int {
 	return node.GetToken().Position.Line
 }
 
-// plan converts the document. Errors contain the line of the mistake where it is known.
+// plan converts the document. An error contains the line of the mistake if that is known.
 func (r *reader) plan(d *document) (*Plan, error) {
 	p := &Plan{RX: d.RX}
 	c := &p.Config
@@ -267,7 +267,7 @@ func (r *reader) plan(d *document) (*Plan, error) {
 	return p, r.steps(d, c)
 }
 
-// duration parses a time above 0, up to gen.MaxTime.
+// duration parses a duration that is positive and at most gen.MaxTime.
 func (r *reader) duration(path, s string) (time.Duration, error) {
 	t, err := time.ParseDuration(s)
 	if err != nil || t <= 0 || t > gen.MaxTime {
@@ -276,7 +276,7 @@ func (r *reader) duration(path, s string) (time.Duration, error) {
 	return t, nil
 }
 
-// stream converts the stream at a path. It compiles the template once, so that mistakes in it are reported with
+// stream converts the stream at a YAML path. It also compiles the template, so that mistakes in it are reported with
 // their line.
 func (r *reader) stream(d *stream, path string) (s gen.Stream, err error) {
 	s = gen.Stream{Name: d.Name, Count: d.Count, Flows: d.Flows, Bare: d.Bare}
@@ -313,7 +313,7 @@ func (r *reader) stream(d *stream, path string) (s gen.Stream, err error) {
 	return s, nil
 }
 
-// steps converts the steps. A step without a scale has 100%.
+// steps converts the steps. The scale of a step is 100% if it is not given.
 func (r *reader) steps(d *document, c *gen.Config) error {
 	if len(d.Steps) > 0 && d.Time != "" {
 		return r.wrong("$.time", "there are steps, which have times of their own")

@@ -8,9 +8,9 @@ import (
 	"loam/wire"
 )
 
-// Input: frames that may be answers to probes, other traffic or forgeries. Checksums after the IP header are not
-// verified. On virtual links the sender leaves TCP and UDP checksums to a device that never computes them, and the
-// tag is a stronger check.
+// Received frames may be answers to probes, other traffic, or forged answers. This file classifies them. It does not
+// verify checksums after the IP header. On virtual links the sender leaves TCP and UDP checksums to a device that never
+// computes them, and the tag in an answer (tag.go) is a stronger check.
 
 // verdict is the classification of a received frame.
 type verdict uint8
@@ -19,18 +19,18 @@ const (
 	genuine   verdict = iota // an answer to one of our questions
 	foreign                  // other traffic
 	malformed                // not a valid packet
-	forged                   // looks like an answer, but the tag is wrong
+	forged                   // has the form of an answer, but a wrong tag
 )
 
-// reply is a genuine answer.
+// reply is a genuine answer to a probe.
 type reply struct {
 	question
 	answer   Answer
 	code     uint8      // code in an ICMP error
-	from     netip.Addr // the sender of the answer: the target, or for an error possibly a router
+	from     netip.Addr // the sender of the answer: the target, or possibly a router if the answer is an ICMP error
 	mac      wire.MAC   // Ethernet address of a neighbour; zero for other answers
 	hopLimit uint8      // remaining hop limit or TTL
-	rtt      int64      // nanoseconds; -1 if unknown
+	rtt      int64      // round-trip time in nanoseconds; -1 if unknown
 }
 
 // read classifies frame b, which arrived at now, in nanoseconds of the run's clock.
@@ -76,10 +76,10 @@ func (f *form) read(b []byte, now int64) (r reply, v verdict) {
 	return r, v
 }
 
-// owns reports whether a is one of the sources.
+// owns reports whether a is one of the source addresses of the run.
 func (f *form) owns(a netip.Addr) bool { return a == f.Source || slices.Contains(f.sources[1:], a) }
 
-// readTransport classifies the part of a packet after its IP header. r.from must be set already.
+// readTransport classifies the part of a packet after the IP header. r.from must already be set.
 func (f *form) readTransport(r *reply, proto wire.Protocol, b []byte, now int64) verdict {
 	r.addr = r.from
 	switch {
@@ -113,8 +113,8 @@ func (f *form) readTransport(r *reply, proto wire.Protocol, b []byte, now int64)
 	return foreign
 }
 
-// readEcho parses an echo reply. A host must return the data (RFC 1122 section 3.2.2.6, RFC 4443 section 4.2). A
-// reply with truncated data still counts as an answer, but its round-trip time is unknown.
+// readEcho classifies an echo reply. A host must return the data of the request (RFC 1122 section 3.2.2.6, RFC 4443
+// section 4.2). A reply with truncated data is still accepted as an answer, but its round-trip time is unknown.
 func (f *form) readEcho(r *reply, id, seq uint16, data []byte, now int64) verdict {
 	if id != f.id {
 		return foreign
@@ -134,7 +134,8 @@ func (f *form) readEcho(r *reply, id, seq uint16, data []byte, now int64) verdic
 	return genuine
 }
 
-// readTCP parses a SYN-ACK or a reset. It is genuine if its port and its acknowledgment number match the tag.
+// readTCP classifies a TCP segment. A SYN-ACK or a reset is genuine if its port and its acknowledgment number match the
+// tag.
 func (f *form) readTCP(r *reply, b []byte, now int64) verdict {
 	h, _, err := wire.ParseTCP(b)
 	if err != nil {
@@ -164,7 +165,7 @@ func (f *form) readTCP(r *reply, b []byte, now int64) verdict {
 	return genuine
 }
 
-// readUDP parses a datagram. It is genuine if its destination port matches the tag.
+// readUDP classifies a UDP datagram. It is genuine if its destination port matches the tag.
 func (f *form) readUDP(r *reply, b []byte) verdict {
 	h, _, err := wire.ParseUDP(b)
 	if err != nil {
@@ -181,11 +182,11 @@ func (f *form) readUDP(r *reply, b []byte) verdict {
 	return genuine
 }
 
-// quoteLen is the smallest part of a packet's transport header, in bytes, that an ICMP error quotes (RFC 792).
+// quoteLen is the number of bytes of a packet's transport header that every ICMP error quotes (RFC 792).
 const quoteLen = 8
 
-// readQuote looks for one of our probes in the packet quoted by an ICMP error. The quote may end anywhere after
-// quoteLen bytes of the transport header, so the length field does not match and package wire cannot parse it.
+// readQuote checks whether the packet that an ICMP error quotes is one of our probes. The quote may end anywhere after
+// quoteLen bytes of the transport header. So the length fields do not match, and package wire cannot parse the quote.
 func (f *form) readQuote(r *reply, b []byte) verdict {
 	var src netip.Addr
 	var proto wire.Protocol
@@ -212,7 +213,7 @@ func (f *form) readQuote(r *reply, b []byte) verdict {
 	return f.checkQuote(r, b)
 }
 
-// checkQuote compares the first bytes of the quoted transport header with those of our probe for the question.
+// checkQuote compares the first bytes of the quoted transport header with the probe that we have sent for the question.
 func (f *form) checkQuote(r *reply, b []byte) verdict {
 	first, second := binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
 	rest := binary.BigEndian.Uint32(b[4:])

@@ -16,46 +16,47 @@ import (
 type Config struct {
 	Path
 	Kind      Kind
-	Addresses *target.Set // targets; of the same family as Path.Source
-	// Neighbours are the Ethernet addresses of targets on the same link. If it is not nil, it is used in place of
-	// Path.NextHopMAC, and targets that are not in it are not asked.
+	Addresses *target.Set // targets; of the same IP version as Path.Source
+	// Neighbours holds the Ethernet addresses of targets that are on the same link. If it is not nil, it replaces
+	// Path.NextHopMAC, and targets that are not in it are not probed.
 	Neighbours map[netip.Addr]wire.MAC
 	Ports      []uint16 // ports to probe on each target; required for SYN and UDP, empty for the other kinds
 	Payload    []byte   // UDP payload
-	// LocalPorts are the source ports of SYN and UDP probes. Answers arrive at them, so no other program may use
+	// LocalPorts are the source ports of SYN and UDP probes. Answers arrive at these ports, so no other program may use
 	// them during the run.
 	LocalPorts Ports
 	ID         uint16      // identifier of echo requests; must be unique on this host
-	Key        siphash.Key // key of the tags: random and secret
+	Key        siphash.Key // key with which the tags are computed; it must be random and secret
 
-	Seed          uint64 // determines the order of the questions
-	Shard, Shards uint64 // this run asks every Shards-th question, starting with number Shard (from 0); Shards 0 means 1
-	Most          uint64 // largest number of questions to ask, in order; 0: all
+	Seed          uint64 // determines the order in which questions are asked
+	Shard, Shards uint64 // this run asks every Shards-th question, beginning with number Shard (from 0); Shards 0 means 1
+	Most          uint64 // maximum number of questions to ask, in order; 0: all
 
-	Rate       float64       // limit in probes per second; 0: as fast as possible without loss
-	Retries    int           // number of further passes over questions that are not settled
+	Rate       float64       // maximum number of probes per second; 0: as fast as possible without loss
+	Retries    int           // number of further passes, which repeat the unanswered questions
 	RetryAfter time.Duration // time between passes, to wait for answers; 0: DefaultRetryAfter
 	Wait       time.Duration // time to wait for answers after the last pass; 0: DefaultWait
-	Window     int           // largest number of probes sent between two times that the rings are emptied; 0: DefaultWindow
-	All        bool          // report every answer, not only positive ones
+	Window     int           // maximum number of probes that are sent before the receive rings are emptied; 0: DefaultWindow
+	All        bool          // report all answers, not only positive ones
 
-	From *Checkpoint // where an earlier run stopped; nil: start from the beginning
-	// Answered calls yield for each result of the earlier run. These questions are not asked again.
+	From *Checkpoint // position at which an earlier run stopped; nil: start from the beginning
+	// Answered calls yield for each result of the earlier run. The questions of these results are not asked again.
 	Answered func(yield func(netip.Addr, uint16))
 
-	// Reset sends resets to end the connections that SYNs open. It is needed if the receivers take the answers away
-	// from the kernel, or if Source is not an address of the kernel. Otherwise the kernel sends the resets, because
-	// it does not know the connections.
+	// Reset makes the run send resets, which end the connections that SYN probes begin. It is needed if the receivers
+	// take the answers away from the kernel, or if Source is not an address of the kernel. Otherwise the kernel sends
+	// the resets itself, because it has no record of the connections.
 	Reset bool
 
-	// Record receives results. It may use the slice only until it returns. Mark is called now and then with a
-	// checkpoint c from which the run can be resumed, after all earlier results have been recorded. Both are called
-	// on the same goroutine. An error from either ends the run.
+	// Record is called with results. The slice is valid only during the call. Mark is called from time to time with a
+	// checkpoint c, from which the run can be resumed; all earlier results have been recorded before. Both are called
+	// in the same goroutine. An error of either ends the run.
 	Record func([]Result) error
 	Mark   func(c Checkpoint) error
-	// Losses returns the number of frames that the interface has lost, for the throttle.
+	// Losses returns the number of frames that were lost on this machine. The run reduces its rate when the number
+	// grows.
 	Losses func() uint64
-	// Progress is called about once per second on the scheduler's goroutine. It must not block.
+	// Progress is called about once per second, in the scheduler's goroutine. It must not block.
 	Progress func(Status)
 }
 
@@ -66,23 +67,23 @@ const (
 	DefaultWindow     = 8192
 )
 
-// Result is one answer.
+// Result is one answer, with the question to which it belongs.
 type Result struct {
 	Addr     netip.Addr // the probed address
 	Port     uint16     // the probed port, 0 for kinds without ports
 	Answer   Answer
 	Code     uint8         // code of an ICMP error
 	HopLimit uint8         // remaining hop limit or TTL of the answer
-	RTT      time.Duration // negative: unknown; starts when the probe's batch is written, at most 64 probes early
+	RTT      time.Duration // negative: unknown; begins when the probe's batch of up to 64 probes is written
 	From     netip.Addr    // sender of the answer: Addr, except for errors
 	MAC      wire.MAC      // Ethernet address of a neighbour, for the kind Neighbour
-	At       time.Time     // arrival time
+	At       time.Time     // time of arrival
 }
 
 // Checkpoint is a position in a run.
 type Checkpoint struct {
 	Pass int    // 0 is the first pass
-	Next uint64 // next position in the pass
+	Next uint64 // number of the next position in the pass
 	Sent uint64 // number of probes sent so far, for the summary
 }
 
@@ -90,34 +91,34 @@ type Checkpoint struct {
 type Status struct {
 	Elapsed time.Duration
 	Pass    int     // 0 is the first pass
-	Done    float64 // completed part of this pass, 0 to 1
+	Done    float64 // part of this pass that is completed, 0 to 1
 	Sent    uint64
-	Rate    float64 // probes sent in the last second
+	Rate    float64 // probes per second during the last second
 	Found   uint64  // number of positive answers
 	Waiting bool    // waiting for late answers
 }
 
 // Summary is the result of a run.
 type Summary struct {
-	Asked      uint64             // number of questions in this shard, limited by Most, without those of absent neighbours
-	Absent     uint64             // number of questions that were not asked, because the target is not in Config.Neighbours
+	Asked      uint64             // number of questions in this shard, limited by Most; without the Absent ones
+	Absent     uint64             // number of questions that were not asked, because their target is not in Config.Neighbours
 	Known      uint64             // number of questions answered in an earlier run
-	Sent       uint64             // number of probes
+	Sent       uint64             // number of probes sent
 	PassSent   []uint64           // number of probes in each pass
-	Answers    [numAnswers]uint64 // by Answer; without duplicates of answers that settle a question
+	Answers    [numAnswers]uint64 // number of answers by kind; later answers to a settled question are not counted
 	Duplicates uint64
-	Forged     uint64 // frames that look like answers but have a wrong tag
+	Forged     uint64 // frames that have the form of an answer but a wrong tag
 	Malformed  uint64
 	Resets     uint64        // resets sent in answer to SYN-ACKs
-	Foreign    uint64        // unrelated frames that the receivers delivered
-	RingDrops  uint64        // answers dropped because our rings were full: should be 0
-	LinkDrops  uint64        // frames that the interface lost, ours or not
-	Slowed     uint64        // how often losses reduced the rate
-	Sending    time.Duration // from the first to the last probe, without the waits between passes
+	Foreign    uint64        // frames that have nothing to do with the run, but that the receivers delivered
+	RingDrops  uint64        // answers that were dropped because a receive ring was full; should be 0
+	LinkDrops  uint64        // frames that the interface has lost, of this run or of other traffic
+	Slowed     uint64        // number of times that losses have reduced the rate
+	Sending    time.Duration // time from the first to the last probe, without the waits between passes
 	Elapsed    time.Duration
 	RTT        Spread
 	Finished   bool       // all questions have been asked
-	Stopped    Checkpoint // where to resume if not Finished
+	Stopped    Checkpoint // position at which to resume, if not Finished
 }
 
 // Found returns the number of positive answers.
@@ -152,7 +153,7 @@ func (c *Config) withDefaults() Config {
 // errConfig is wrapped by every error of check.
 var errConfig = errors.New("probe: bad configuration")
 
-// check returns an error that wraps errConfig if the configuration is invalid for this number of senders and
+// check returns an error that wraps errConfig if the configuration is invalid for the given numbers of senders and
 // receivers.
 func (c *Config) check(senders, receivers int) error {
 	bad := func(format string, args ...any) error {
@@ -183,7 +184,7 @@ func (c *Config) check(senders, receivers int) error {
 	return nil
 }
 
-// MaxPayload is the longest UDP payload in bytes: what fits into an Ethernet frame with IPv6.
+// MaxPayload is the maximum length of a UDP payload in bytes: it fits into an Ethernet frame with IPv6.
 const MaxPayload = 1500 - 40 - 8
 
 // FrameLen returns the length of the frames that the run sends, without the frame check sequence. The senders need

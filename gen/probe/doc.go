@@ -1,10 +1,10 @@
-// Package probe scans millions of addresses without losing answers, by ICMP echo, TCP SYN and UDP over IPv4 and
-// IPv6, and hosts on the same link by ARP and Neighbor Discovery.
+// Package probe scans millions of addresses without losing answers. It sends ICMP echo requests, TCP SYNs or UDP
+// datagrams over IPv4 and IPv6. Hosts on the same link can also be found by ARP and Neighbor Discovery.
 //
-// It keeps no state per probe. The order of the questions is computed (space.go and package target). The expected
-// content of an answer is a hash (tag.go). One bit per question records whether it has been answered (seen.go). A
-// run therefore needs one bit of memory per question. To resume after an interruption, it needs a Checkpoint and
-// the results so far.
+// The package stores nothing about a probe that it has sent. A question is an address with a port. The order of the
+// questions is computed (space.go and package target). The content that an answer must have is a hash (tag.go). One bit
+// per question records whether the question has been answered (seen.go), so a run needs one bit of memory per question.
+// To resume a run after an interruption, only a Checkpoint and the earlier results are needed.
 //
 // Reading order: config.go (configuration and results), run.go, schedule.go and lane.go (the goroutines), plan.go
 // and throttle.go (which question next, and how fast), form.go, neighbour.go, answer.go and judge.go (outgoing and
@@ -16,8 +16,8 @@
 //	    │                             └──found──> recorder ──> results, checkpoints
 //	    └── throttle, plan
 //
-// No answer is lost in the receivers' rings at any rate. The scheduler limits the number of probes to the room for
-// answers in the rings, counted since the rings were last emptied (run.go). If the interface reports losses, the
-// scheduler reduces the rate (throttle.go). Probes that were lost elsewhere, or whose answers were, are repeated in
-// a later pass over the unanswered ones.
+// No answer is lost in the receivers' rings, at any rate: the scheduler counts the probes since the rings were last
+// emptied, and limits them to the number of answers for which the rings have room (run.go). If the interface reports
+// losses, the scheduler reduces the rate (throttle.go). If a probe or its answer was lost elsewhere, the probe is
+// repeated in a later pass over the unanswered questions.
 package probe

@@ -11,23 +11,24 @@ import (
 // Filter selects results. The zero value selects all.
 type Filter struct {
 	terms []term
-	// Answers is true if the filter has a condition on the answer. It then decides alone which answers are results.
+	// Answers is true if the filter has a condition on the kind of answer. Then only the filter decides which answers
+	// are results.
 	Answers bool
 }
 
-// term is a condition. All conditions of a filter must hold.
+// term is one condition. A result must fulfil all conditions of a filter.
 type term struct {
 	field    string
 	operator string
-	numbers  []float64      // any of these
-	prefixes []netip.Prefix // or any of these
+	numbers  []float64      // the result's field is compared with any of these
+	prefixes []netip.Prefix // or with any of these
 	answers  []Answer
 }
 
-// FilterForm describes the text form for messages.
+// FilterForm describes the syntax of a filter, for messages.
 const FilterForm = "conditions with spaces between, such as \"answer=syn-ack,reset ttl>64 rtt_ms<=10 address=10.0.0.0/8 port!=22\"; fields address, from, answer, port, code, ttl, rtt_ms; = and != take lists with commas"
 
-// operators are the comparisons, longer ones first.
+// operators are the comparison operators. Longer operators precede their prefixes.
 var operators = []string{"!=", "<=", ">=", "=", "<", ">"}
 
 // ParseFilter parses conditions such as "answer=syn-ack ttl>64". Conditions are separated by spaces.
@@ -74,7 +75,8 @@ func parseTerm(text string) (t term, err error) {
 	return t, nil
 }
 
-// add parses a value of the field and adds it. ok is false if there is no such field, or no such value.
+// add parses a value of the condition's field and adds it to the condition. ok is false if the field or the value is
+// invalid.
 func (t *term) add(s string) (ok bool) {
 	switch t.field {
 	case "address", "from":
@@ -99,7 +101,7 @@ func (t *term) add(s string) (ok bool) {
 	return false
 }
 
-// Match reports whether all conditions hold. A condition on an unknown round-trip time does not hold.
+// Match reports whether a result fulfils all conditions. A condition on an unknown round-trip time is not fulfilled.
 func (f *Filter) Match(r *Result) bool {
 	for i := range f.terms {
 		if !f.terms[i].match(r) {

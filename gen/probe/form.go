@@ -7,8 +7,8 @@ import (
 	"loam/wire"
 )
 
-// form is the frame that all probes of a run share. It is written once, with blanks for the fields that differ:
-// destination, tag, time, and the checksums over them.
+// form is the frame from which all probes of a run are made. It is built once. Some of its fields are blank and are
+// filled in for each probe: destination, tag, time, and the checksums that cover them.
 //
 //	Ethernet | IPv4 or IPv6 | ICMP echo, 16 bytes of data
 //	                        | TCP SYN, MSS and timestamp
@@ -19,33 +19,33 @@ type form struct {
 	is4       bool
 	tags      tagger
 	local     Ports
-	id        uint16 // identifier of echo requests
+	id        uint16 // identifier in echo requests
 	transport int    // offset of the transport header
 	sources   []netip.Addr
-	macs      map[netip.Addr]wire.MAC // nil: NextHopMAC for all
-	probe     []template              // by index in sources: frames to send
-	reset     []template              // by index in sources: frames that answer a SYN-ACK
+	macs      map[netip.Addr]wire.MAC // Ethernet address by target; nil: NextHopMAC for all targets
+	probe     []template              // for each source address, the frame of a probe
+	reset     []template              // for each source address, the frame of a reset, which answers a SYN-ACK
 }
 
-// template is a frame with blanks.
+// template is a frame with blank fields.
 type template struct {
 	bytes  []byte
 	pseudo uint16 // partial sum of the pseudo header, without the destination
 }
 
-// Path is the contents of the probes' Ethernet and IP headers.
+// Path holds the addresses in the Ethernet and IP headers of the probes.
 type Path struct {
-	Source     netip.Addr   // address that answers are sent to
-	More       []netip.Addr // further sources of the same family: each question has one of them
+	Source     netip.Addr   // the source address of probes, to which answers are sent
+	More       []netip.Addr // further source addresses of the same IP version; each question uses one of all
 	SourceMAC  wire.MAC
-	NextHopMAC wire.MAC // router in front of all targets
+	NextHopMAC wire.MAC // Ethernet address of the router through which all targets are reached
 	HopLimit   uint8    // hop limit, or TTL of IPv4; 0 is DefaultHopLimit
 }
 
 // Sources returns all source addresses.
 func (p *Path) Sources() []netip.Addr { return append([]netip.Addr{p.Source}, p.More...) }
 
-// DefaultHopLimit is the default hop limit. It is enough to reach any host.
+// DefaultHopLimit is the default hop limit, which is large enough to reach any host.
 const DefaultHopLimit = 64
 
 // synOptions are the options of a SYN. Some hosts do not answer without an MSS, although they should assume 536
@@ -81,7 +81,7 @@ func (f *form) sourceOf(tag uint64) int {
 	return int(tag >> 48 % uint64(len(f.sources)))
 }
 
-// template prepends Ethernet and IP headers to body, which starts at the transport header.
+// template returns a frame: Ethernet and IP headers, followed by body, which begins with the transport header.
 func (f *form) template(source netip.Addr, body []byte) (t template) {
 	eth := wire.Ethernet{Dst: f.NextHopMAC, Src: f.SourceMAC, Type: wire.TypeIPv4}
 	ipLen := wire.IPv4MinLen
@@ -106,7 +106,7 @@ func (f *form) template(source netip.Addr, body []byte) (t template) {
 	return t
 }
 
-// body returns the part of the template that starts at the transport header.
+// body returns the part of a probe that begins with the transport header.
 func (f *form) body(payload []byte) []byte {
 	switch f.kind {
 	case SYN:
@@ -130,7 +130,7 @@ func (f *form) body(payload []byte) []byte {
 	return b
 }
 
-// Offsets of the blanks in their headers (RFC 791, 8200, 9293, 768, 792).
+// Offsets of the blank fields in their headers, in bytes (RFC 791, 8200, 9293, 768, 792).
 const (
 	ipv4ID, ipv4Sum, ipv4Dst  = 4, 10, 16
 	ipv6Src, ipv6Dst          = 8, 24
@@ -138,11 +138,11 @@ const (
 	udpSum, icmpSum, icmpRest = 6, 2, 4
 )
 
-// len returns the length of every probe of the form.
+// len returns the length of every probe in bytes.
 func (f *form) len() int { return len(f.probe[0].bytes) }
 
-// put writes the probe for question q into slot and returns its length. slot must have at least len bytes. now is
-// in nanoseconds of the run's clock.
+// put writes the probe for question q into slot and returns its length. slot must have at least len bytes. now is in
+// nanoseconds of the run's clock.
 func (f *form) put(slot []byte, q question, now int64) int {
 	tag := f.tags.tag(q)
 	t := &f.probe[f.sourceOf(tag)]
@@ -154,8 +154,9 @@ func (f *form) put(slot []byte, q question, now int64) int {
 	return f.len()
 }
 
-// putReset writes the reset for a target that has answered q with a SYN-ACK. Its sequence number is the
-// acknowledged one (RFC 9293 section 3.10.7.3), so that the target drops the connection and retransmits nothing.
+// putReset writes the reset for a target that has answered q with a SYN-ACK. The reset's sequence number is the number
+// that the SYN-ACK has acknowledged (RFC 9293 section 3.10.7.3). So the target closes the connection and retransmits
+// nothing.
 func (f *form) putReset(slot []byte, q question) int {
 	tag := f.tags.tag(q)
 	t := &f.reset[f.sourceOf(tag)]
@@ -167,8 +168,8 @@ func (f *form) putReset(slot []byte, q question) int {
 	return len(t.bytes)
 }
 
-// address copies a template to slot and fills in the IP header. It returns the bytes after the IP header and the
-// sum of the pseudo header.
+// address copies a template to slot and fills in the blank fields of its IP header. It returns the bytes after the IP
+// header, and the partial sum of the pseudo header.
 func (f *form) address(slot []byte, t *template, q question, tag uint64) (body []byte, sum uint16) {
 	n := copy(slot, t.bytes)
 	if f.macs != nil {
@@ -191,7 +192,8 @@ func (f *form) address(slot []byte, t *template, q question, tag uint64) (body [
 	return body, sum
 }
 
-// fill writes the blanks of the transport header and then its checksum. pseudo is the sum of the pseudo header.
+// fill fills in the blank fields of the transport header and then its checksum. pseudo is the partial sum of the pseudo
+// header.
 func (f *form) fill(b []byte, q question, tag uint64, now int64, pseudo uint16) {
 	sumAt := icmpSum
 	switch f.kind {
@@ -214,7 +216,7 @@ func (f *form) fill(b []byte, q question, tag uint64, now int64, pseudo uint16) 
 	}
 	sum := ^wire.Sum(b, pseudo)
 	if sum == 0 && f.kind == UDP {
-		sum = 0xffff // zero means no checksum
+		sum = 0xffff // a zero in the field would mean that there is no checksum
 	}
 	binary.BigEndian.PutUint16(b[sumAt:], sum)
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// judge counts a genuine answer that arrived at now. It returns the answer as a result if the user wants it and it
-// is not a duplicate.
+// judge counts a genuine answer that arrived at time now. wanted is true if the answer is a result: it is of a kind
+// that the user wants, and not a duplicate.
 func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	at, ok := r.space.position(rep.question)
-	if !ok { // answers a question of another shard that uses the same key
+	if !ok { // the question belongs to another shard that uses the same key
 		r.counts.other[foreign].Add(1)
 		return res, false
 	}
@@ -27,11 +27,11 @@ func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	}, r.All || rep.answer.Positive()
 }
 
-// counts are counters shared by all lanes.
+// counts holds counters that all lanes share.
 type counts struct {
-	resets     atomic.Uint64 // resets sent
+	resets     atomic.Uint64 // number of resets sent
 	answers    [numAnswers]atomic.Uint64
-	other      [forged + 1]atomic.Uint64 // by verdict
+	other      [forged + 1]atomic.Uint64 // number of frames that are not genuine answers, by verdict
 	duplicates atomic.Uint64
 	// Round-trip times in nanoseconds.
 	rtts           atomic.Uint64

@@ -10,7 +10,8 @@ const (
 	Echo Kind = iota // ICMP or ICMPv6 echo request
 	SYN              // TCP SYN to a port
 	UDP              // a datagram to a port
-	// Neighbour asks for the Ethernet address, by ARP or Neighbor Discovery. It reaches hosts on the same link only.
+	// Neighbour requests the Ethernet address of a target, by ARP or Neighbor Discovery. It reaches only hosts on the
+	// same link.
 	Neighbour
 )
 
@@ -27,19 +28,19 @@ func (k Kind) String() string {
 // HasPorts reports whether probes of the kind go to ports.
 func (k Kind) HasPorts() bool { return k == SYN || k == UDP }
 
-// Answer is the type of an answer from a target, or from a router on the path to it.
+// Answer is the kind of an answer from a target, or from a router on the path to the target.
 type Answer uint8
 
-// Answers. All except the last three settle a question: it is not asked again, and further answers to it are not
-// reported.
+// Kinds of answers. All except the last three settle a question: the question is not asked again, and further answers
+// to it are not reported.
 const (
 	EchoReply Answer = iota
 	SYNACK           // the port is open
 	Reset            // the port is closed but the host is up
-	Data             // a UDP datagram
+	Data             // a UDP datagram, from a service that is up
 	Resolved         // the Ethernet address of a neighbour
 	PortUnreachable
-	Unreachable  // any other ICMP "destination unreachable"; the ICMP code says which
+	Unreachable  // any other ICMP error "destination unreachable"; its code gives the reason
 	TimeExceeded // the hop limit was exceeded on the path
 	OtherError   // another ICMP error
 	numAnswers   = iota
@@ -58,8 +59,8 @@ func (a Answer) String() string {
 	return fmt.Sprintf("answer %d", uint8(a))
 }
 
-// Settles reports whether the answer is final. Errors from the network on the path are not: the target may answer
-// another probe.
+// Settles reports whether the answer is final. An error from a router on the path is not final, because the target may
+// answer another probe.
 func (a Answer) Settles() bool { return a < Unreachable }
 
 // Positive reports whether the answer shows that the host or the service is up.

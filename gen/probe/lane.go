@@ -10,38 +10,38 @@ import (
 	"loam/gen/method"
 )
 
-// lane is a goroutine with a sender and a receiver of one queue. It serves them in turn: it sends a batch of
-// probes, then receives all available answers. On a busy machine, a lane that gets the processor therefore finds
-// its answers waiting in the cache. No other thread has to be woken to receive them. A lane never blocks for long
-// in its receiver while there may be probes to send.
+// lane is a goroutine with a sender and a receiver for one queue. It uses them in turn: it sends a batch of probes, and
+// then receives all available answers. So on a busy machine, when a lane gets the processor, it can process the answers
+// that have arrived, and no other thread has to be woken for them. While there may be probes to send, a lane never
+// waits in its receiver for long.
 //
-// If there are more senders than receivers, or the other way round, the surplus ones have lanes with only one half.
+// If the numbers of senders and receivers differ, some lanes have only a sender or only a receiver.
 type lane struct {
 	*run
-	number int             // index of the receiver
-	tx     method.Sender   // nil: receives only
-	rx     method.Receiver // nil: sends only
+	number int             // number of the lane's receiver
+	tx     method.Sender   // nil: the lane only receives
+	rx     method.Receiver // nil: the lane only sends
 	work   <-chan *batch   // run.work; nil after the last batch, or without a sender
 
 	b      *batch  // the batch being sent
-	next   int     // next position in it
-	at     int64   // time at which its frames are written
-	held   bool    // the sender may hold back frames
+	next   int     // index in b of the next position
+	at     int64   // time at which the current frames are written, in nanoseconds of the run's clock
+	held   bool    // the sender may still hold frames back, to complete a batch
 	failed bool    // the sender has failed: the remaining work is discarded
-	resets []reset // still to be sent
+	resets []reset // resets that have not been sent yet
 	out    *[]Result
-	// Callbacks that are created once, because creating them allocates.
+	// Callbacks for sender and receiver; stored, because creating them allocates.
 	fillProbe, fillReset func(slot []byte) int
 	got                  func(frame []byte, at int64)
 }
 
 const (
-	// flushTimeout is how long a lane waits for frames to leave before it continues. Questions whose probes have
-	// not left by then are probed again in a later pass, if there is one.
+	// flushTimeout is the maximum time that a lane waits until its frames have been sent. Then it continues. If a probe
+	// has not been sent by then, it is repeated in a later pass, if there is one.
 	flushTimeout = 100 * time.Millisecond
-	// An idle lane polls after briefWait, then doubles the wait each time. The limit is workWait while there may be
-	// more to send and lastWait afterwards. The limit is also the delay until the lane notices new work or an
-	// answer.
+	// Polling intervals of an idle lane. It first waits briefWait, and doubles the wait each time, up to workWait while
+	// there may be more probes to send, and up to lastWait afterwards. The interval is also the delay until the lane
+	// notices new work or an answer.
 	briefWait = 50 * time.Microsecond
 	workWait  = 400 * time.Microsecond
 	lastWait  = 2 * time.Millisecond
@@ -56,10 +56,10 @@ func (r *run) newLane(number int, tx method.Sender, rx method.Receiver) *lane {
 	return l
 }
 
-// loop runs until stop is closed or, without a receiver, until there is no more work. It calls sent once, after all
-// its probes have left.
+// loop runs until stop is closed. Without a receiver, it runs until there is no more work. It calls sent once, after
+// all its probes have been sent.
 func (l *lane) loop(stop <-chan struct{}, sent func()) {
-	runtime.LockOSThread() // a lane keeps its thread across system calls
+	runtime.LockOSThread() // so that a lane keeps its thread during and after system calls
 	defer runtime.UnlockOSThread()
 	defer l.handOver()
 	if l.work == nil {
@@ -104,7 +104,7 @@ func (l *lane) longestWait() time.Duration {
 	return workWait
 }
 
-// awaitWork blocks until there is work. It is for lanes without a receiver.
+// awaitWork blocks until there is work. It is used in lanes without a receiver.
 func (l *lane) awaitWork(sent func()) {
 	b, ok := <-l.work
 	if !ok {
@@ -115,8 +115,8 @@ func (l *lane) awaitWork(sent func()) {
 	l.send(b)
 }
 
-// send sends the probes of b and receives answers between batches. After an error it keeps accepting work and
-// discards it, until the scheduler notices the error.
+// send sends the probes of b, and receives answers after every burst. After an error it discards the work that it gets,
+// until the scheduler has noticed the error.
 func (l *lane) send(b *batch) {
 	l.b = b
 	for l.next = 0; l.next < b.n && !l.failed; {
@@ -148,8 +148,8 @@ func (l *lane) fail(err error) {
 	}
 }
 
-// flush makes a sender send the frames that it holds back to complete a batch. A timeout means that the link is
-// slow: see flushTimeout.
+// flush makes the sender send the frames that it holds back to complete a batch. If this times out, the link is slow:
+// see flushTimeout.
 func (l *lane) flush() {
 	if l.held && !l.failed {
 		l.tx.Flush(flushTimeout)
@@ -160,11 +160,11 @@ func (l *lane) flush() {
 // results is a pool of result slices. Lanes take them and the recorder returns them.
 var results = sync.Pool{New: func() any { s := make([]Result, 0, resultBatch); return &s }}
 
-// resultBatch is the number of results passed through a channel at a time.
+// resultBatch is the number of results that are sent over a channel at a time.
 const resultBatch = 256
 
-// receive processes all available frames and returns their number. If there are none, it waits for the first one,
-// at most wait.
+// receive processes all available frames and returns their number. If there are none, it waits for the first one, at
+// most for wait.
 func (l *lane) receive(wait time.Duration) int {
 	if l.rx == nil {
 		return 0
@@ -178,7 +178,8 @@ func (l *lane) receive(wait time.Duration) int {
 	}
 	l.sendResets()
 	if err != nil {
-		// The error ends the run. Until then, the scheduler must not wait for this ring to be emptied.
+		// The error ends the run. Until the run has ended, the scheduler must not wait for this receiver's ring to be
+		// emptied.
 		l.caught[l.number].Store(math.MaxUint64 / 2)
 		l.rx = nil
 		l.cancel(fmt.Errorf("probe: receiving: %w", err))
@@ -186,7 +187,8 @@ func (l *lane) receive(wait time.Duration) int {
 	return n
 }
 
-// take judges a frame that arrived at the given time, in nanoseconds since 1970. 0 means that the time is unknown.
+// take classifies a frame and counts the answer. at is the time of arrival in nanoseconds since 1970, or 0 if it is
+// unknown.
 func (l *lane) take(frame []byte, at int64) {
 	now := at - l.start.UnixNano()
 	if at == 0 {
@@ -208,7 +210,7 @@ func (l *lane) take(frame []byte, at int64) {
 	}
 }
 
-// handOver passes the collected results to the recorder. It is called when there are many, or when the lane is
+// handOver sends the collected results to the recorder. It is called when there are many results, or when the lane is
 // idle.
 func (l *lane) handOver() {
 	if len(*l.out) == 0 {
@@ -218,10 +220,10 @@ func (l *lane) handOver() {
 	l.out = results.Get().(*[]Result)
 }
 
-// reset is a reset to send to a target that has answered with a SYN-ACK.
+// reset is a reset that has to be sent to a target, because it has answered with a SYN-ACK.
 type reset struct{ question }
 
-// sendResets sends all pending resets. Without a working sender they are discarded.
+// sendResets sends all pending resets. If the lane has no working sender, it discards them.
 func (l *lane) sendResets() {
 	for len(l.resets) > 0 && l.tx != nil && !l.failed {
 		n, err := l.tx.Send(min(len(l.resets), burstSize), l.fillReset)

@@ -7,11 +7,12 @@ import (
 	"loam/wire"
 )
 
-// Questions to neighbours: who has an address, by ARP (RFC 826) or Neighbor Discovery (RFC 4861 section 7.2). Every
-// host answers them, also one that drops echo requests. They have no field for a tag, so an answer counts if it is
-// addressed to us; a host on the same link could forge it. They are never routed.
+// Probes of neighbours request the Ethernet address of a target, by ARP (RFC 826) or Neighbor Discovery (RFC 4861
+// section 7.2). Every host answers them, even one that drops echo requests. The messages have no field for a tag. So
+// any answer that is addressed to us is accepted, and a host on the same link could forge answers. The messages are
+// never routed.
 
-// solicitation returns the request from a source, without a target.
+// solicitation returns the frame of a request from a source address, in which the target is blank.
 func (f *form) solicitation(source netip.Addr) []byte {
 	if f.is4 {
 		b := make([]byte, wire.EthernetLen+wire.ARPLen)
@@ -31,16 +32,17 @@ func (f *form) solicitation(source netip.Addr) []byte {
 	return b
 }
 
-// neighbourHopLimit shows that a message has not been routed (RFC 4861 section 7.1.1).
+// neighbourHopLimit is the hop limit of Neighbor Discovery messages; it shows that a message has not been routed (RFC
+// 4861 section 7.1.1).
 const neighbourHopLimit = 255
 
-// Offsets of the target in ARP and in Neighbor Discovery.
+// Offsets of the target's address in ARP and in Neighbor Discovery messages, in bytes.
 const (
 	arpTarget = 24
 	ndTarget  = 8
 )
 
-// solicit writes the request about q.addr into slot and returns its length.
+// solicit writes the request for the Ethernet address of q.addr into slot and returns its length.
 func (f *form) solicit(slot []byte, t *template, q question) int {
 	n := copy(slot, t.bytes)
 	if f.is4 {

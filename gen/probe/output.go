@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Results as text, one per line: JSON lines (every line is an object, RFC 8259) or CSV (RFC 4180, with a header
-// line). In both formats the address comes first, followed by the port if there is one, so that a resumed run can
-// read back which questions have been answered: see ReadAnswered.
+// Results are written as text, one per line, in one of two formats: JSON lines (each line is an object, RFC 8259) or
+// CSV (RFC 4180, with a header line). In both formats, the address is first, and the port, if there is one, is second.
+// So a resumed run can read from the results which questions have been answered: see ReadAnswered.
 
 // Format is the text format of results.
 type Format uint8
@@ -55,8 +55,8 @@ func DefaultFields(k Kind) []Field {
 	return []Field{FieldPort, FieldAnswer, FieldTTL, FieldRTT, FieldTime}
 }
 
-// ParseFields parses a comma-separated list of field names. For SYN and UDP, the port is always written and comes
-// first, whether it is in the list or not.
+// ParseFields parses a comma-separated list of field names. For SYN and UDP probes, the port is always written, before
+// the fields in the list.
 func ParseFields(list string, k Kind) ([]Field, error) {
 	var fields []Field
 	if k.HasPorts() {
@@ -88,12 +88,12 @@ type Writer struct {
 	line   []byte
 }
 
-// NewWriter returns a Writer to out. header selects whether CSV starts with a line of column names; a file that is
-// continued has one already.
+// NewWriter returns a Writer that writes to out. header makes it write a line of column names first, for CSV. It is
+// false if the file to continue already has such a line.
 func NewWriter(out io.Writer, format Format, fields []Field, header bool) *Writer {
 	w := &Writer{out: bufio.NewWriterSize(out, 1<<16), format: format, fields: fields}
 	if format == CSV && header {
-		w.out.WriteString("address") // a write error is returned by every later call
+		w.out.WriteString("address") // an error is ignored here: every later call returns it
 		for _, f := range fields {
 			w.out.WriteString("," + fieldNames[f])
 		}
@@ -134,7 +134,8 @@ func (w *Writer) appendLine(b []byte, r *Result) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendValue appends the text of one field. Strings are enclosed in quote. none is the text of a missing value.
+// appendValue appends the text of one field of a result. Strings are enclosed in quote. If the value is missing, it
+// appends none.
 func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 	switch f {
 	case FieldPort:
@@ -168,9 +169,9 @@ func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 // ErrNotResults is wrapped by the errors of ReadAnswered.
 var ErrNotResults = errors.New("is no line of results")
 
-// ReadAnswered parses the output of a Writer and calls yield for the address and port (0 if there is none) of each
-// result. It returns the total size of all complete lines in bytes. A partial line after them, left by a crash,
-// must be truncated before more is appended.
+// ReadAnswered parses text that a Writer has written, and calls yield for the address and port of each result; the port
+// is 0 if there is none. It returns the total size of all complete lines in bytes. If the last line is incomplete
+// because of a crash, the caller must remove it before appending more results.
 func ReadAnswered(in io.Reader, format Format, k Kind, yield func(netip.Addr, uint16)) (whole int64, err error) {
 	lines := bufio.NewReaderSize(in, 1<<16)
 	for n := 1; ; n++ {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// UDP payloads that servers answer. Most servers ignore a payload that is invalid in their protocol.
+// UDP payloads to which servers reply. Most servers ignore a payload that is not a valid message of their protocol.
 
-// payloads are the payloads with a name.
+// payloads holds the payloads that a user can select by name.
 var payloads = map[string][]byte{
 	// A DNS query for the name servers of the root (RFC 1035 section 4): id 0x4c6f, recursion desired, one
 	// question.
@@ -19,11 +19,11 @@ var payloads = map[string][]byte{
 	"ntp": append([]byte{0xe3}, make([]byte, 47)...),
 }
 
-// byPort gives the default payload by port.
+// byPort gives the name of the default payload for a port.
 var byPort = map[uint16]string{53: "dns", 123: "ntp"}
 
-// DefaultPayload returns the default payload: one that the service answers if there is a single, known port,
-// otherwise nil.
+// DefaultPayload returns the payload that is used if the user gives none. If there is one port, and its service is
+// known, it is a message that the service answers; otherwise it is nil.
 func DefaultPayload(ports []uint16) []byte {
 	if len(ports) != 1 {
 		return nil

@@ -1,18 +1,18 @@
 package probe
 
-// plan selects the next position. It iterates over the positions in ascending order, once for the first pass and
-// once for every retry, and skips answered ones. The permutation has already shuffled the questions. It has no
-// clock and belongs to the scheduler.
+// plan selects the questions of a run, by position. It goes through the positions in ascending order, once in the first
+// pass and once in each retry pass, and skips the answered ones. The order of the questions is random nevertheless,
+// since a permutation maps positions to questions (space.go). plan has no clock and belongs to the scheduler.
 type plan struct {
 	size   uint64
-	passes int // retries plus one
+	passes int // number of passes: retries plus one
 	pass   int
-	next   uint64 // next position in the pass
+	next   uint64 // next position in the current pass
 	seen   *seen
 }
 
-// take fills batch with positions and returns their number. It is less than len(batch), possibly 0, only at the end
-// of a pass.
+// take stores positions in batch and returns their number. It is less than len(batch), possibly 0, only at the end of a
+// pass.
 func (p *plan) take(batch []uint64) int {
 	n := 0
 	for n < len(batch) && p.next < p.size {
@@ -30,7 +30,7 @@ func (p *plan) take(batch []uint64) int {
 	return n
 }
 
-// turn starts the next pass. It returns false if there is none, or if every question has been answered.
+// turn begins the next pass. It returns false if there is no further pass, or if every question has been answered.
 func (p *plan) turn() bool {
 	if p.pass+1 >= p.passes || p.seen.len() >= p.size {
 		return false
@@ -40,7 +40,7 @@ func (p *plan) turn() bool {
 	return true
 }
 
-// from continues where an earlier run stopped.
+// from sets the position at which an earlier run stopped.
 func (p *plan) from(c *Checkpoint) {
 	if c != nil {
 		p.pass, p.next = c.Pass, min(c.Next, p.size)

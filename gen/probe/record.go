@@ -2,14 +2,15 @@ package probe
 
 import "fmt"
 
-// record is a message to the recorder: either results, or a checkpoint that covers all results sent before it.
+// record is a message to the recorder goroutine. It contains either results, or a checkpoint that covers all results in
+// earlier messages.
 type record struct {
 	results *[]Result
 	mark    *Checkpoint
 }
 
-// runRecorder passes results and checkpoints to the user in order. After an error it keeps draining the channel, so
-// that no sender blocks.
+// runRecorder calls Config.Record and Config.Mark with results and checkpoints, in order. After an error it continues
+// to receive and discards the messages, so that no goroutine blocks in sending one.
 func (r *run) runRecorder() {
 	failed := false
 	for m := range r.found {

@@ -12,33 +12,35 @@ import (
 	"loam/gen/method"
 )
 
-// The goroutines of a run. Each owns the data that it works on. Data shared by several is atomic and part of run.
+// The goroutines of a run. Each goroutine owns the data that it works on. Data that several of them share is atomic,
+// and is in the struct run.
 //
 //	scheduler  plan, throttle and the timing of passes; it runs on the goroutine of Run
 //	lane       one for each pair of a method.Sender and a method.Receiver: lane.go
 //	recorder   results and checkpoints
 //
-// How no answer is lost in the receivers' rings: a probe has one answer, rarely two. A ring therefore holds at most
-// as many answers as probes were sent since it was last empty. A lane that is about to receive notes the number of
-// probes sent so far. When it has read everything available, all arrived answers to those probes are out of the
-// ring. The scheduler stops when it is Window probes ahead of the note. Answers of slow targets arrive later, but
-// not in a burst.
+// Why no answer is lost in the receivers' rings: there is one answer to a probe, rarely two. So a ring contains at most
+// as many answers as probes were sent since the ring was last empty. Before a lane receives, it notes the number of
+// probes that were sent up to then. When it has read all available frames, all answers to these probes that had arrived
+// are out of the ring. The scheduler stops when it is Window probes ahead of that number. Answers of slow targets
+// arrive later, but not in a burst.
 
-// batchSize is the largest number of probes passed through a channel at a time. It is large, so that a lane seldom
-// waits for the scheduler, which needs a processor to answer. burstSize is the number of probes passed to a Sender
-// at a time.
+// batchSize is the maximum number of probes that are sent over a channel at a time. It is large, so that lanes seldom
+// wait for the scheduler, which needs a processor to make the next batch. burstSize is the maximum number of probes in
+// one call of a Sender.
 const (
 	batchSize = 1024
 	burstSize = 64
 )
 
-// batch is a piece of work for a lane. It circulates: the scheduler fills it, and a lane empties and returns it.
+// batch is a piece of work for a lane. Batches are reused: the scheduler fills a batch, and a lane sends its probes and
+// returns it.
 type batch struct {
 	n         int
 	positions [batchSize]uint64
 }
 
-// run is the state shared by the goroutines of a run.
+// run is the state that the goroutines of a run share.
 type run struct {
 	Config
 	space *space
@@ -46,33 +48,33 @@ type run struct {
 	seen  *seen
 	start time.Time
 
-	// work: the scheduler sends and closes, lanes receive. Its capacity is one per sender. If it is full, the
+	// work: the scheduler sends and closes, lanes receive. Its capacity is the number of senders. If it is full, the
 	// scheduler waits.
 	work chan *batch
-	// free: lanes send, the scheduler receives, it is never closed. It has room for all batches.
+	// free: lanes send, the scheduler receives. It is never closed. It has room for all batches.
 	free chan *batch
-	// found: lanes and the scheduler send, the recorder receives, Run closes it after all of them have ended. If it
-	// is full they wait, and so send no probes.
+	// found: lanes and the scheduler send, the recorder receives. Run closes it after all of them have ended. If it is
+	// full, the sending goroutines wait, and so no probes are sent.
 	found chan record
-	// caughtUp has a capacity of one. A lane signals it without blocking when it has emptied its ring; the
-	// scheduler receives.
+	// caughtUp has a capacity of one. A lane sends to it, without blocking, when it has emptied its ring; the scheduler
+	// receives.
 	caughtUp chan struct{}
 
-	sent   atomic.Uint64 // probes handed over
+	sent   atomic.Uint64 // number of probes that the senders have accepted
 	caught []atomic.Uint64
 
-	known  uint64 // answers of earlier runs
-	absent uint64 // questions to absent neighbours
+	known  uint64 // number of answers in the results of earlier runs
+	absent uint64 // number of questions to targets that are not in Config.Neighbours
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
 
-// Run asks all questions of c and returns when the answers have arrived. If ctx is done, it stops sending and waits
-// a short time for answers in flight; the summary then says where to resume. It closes neither senders nor
-// receivers.
+// Run asks all questions of c. It returns when all have been asked and the answers have arrived. If ctx is done, it
+// stops sending, and waits a short time for answers that are on their way; the summary then contains the position at
+// which to resume. It closes neither senders nor receivers.
 //
-// An error from a sender, a receiver, Record or Mark stops the run in the same way. The summary covers everything
-// up to then.
+// An error from a sender, a receiver, Record or Mark stops the run in the same way. The summary covers the run up to
+// that time.
 func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []method.Receiver) (Summary, error) {
 	r, err := newRun(c, len(senders), len(receivers))
 	if err != nil {
@@ -83,7 +85,7 @@ func Run(ctx context.Context, c *Config, senders []method.Sender, receivers []me
 	r.cancel = cancel
 
 	var sending, lanes, recording sync.WaitGroup
-	stop := make(chan struct{}) // closed when no more answers are wanted
+	stop := make(chan struct{}) // closed when no more answers are waited for
 	for i := range max(len(senders), len(receivers)) {
 		l := r.newLane(i, at(senders, i), at(receivers, i))
 		sending.Add(1)
@@ -124,7 +126,8 @@ func at[T any](list []T, i int) (one T) {
 	return one
 }
 
-// newRun checks c and creates the channels, the batches and the record of answers. The run's clock starts here.
+// newRun checks c and creates the state of the run: the channels, the batches and the record of answers. The run's
+// clock starts in newRun.
 func newRun(c *Config, senders, receivers int) (*run, error) {
 	r := &run{Config: c.withDefaults()}
 	if err := r.check(senders, receivers); err != nil {
@@ -161,7 +164,7 @@ func newRun(c *Config, senders, receivers int) (*run, error) {
 	return r, nil
 }
 
-// leaveOutAbsent marks the questions to targets without an Ethernet address as answered.
+// leaveOutAbsent marks the questions to targets whose Ethernet address is unknown as answered.
 func (r *run) leaveOutAbsent() {
 	for at := range r.space.size {
 		if _, ok := r.Neighbours[r.space.at(at).addr]; !ok && r.seen.add(at) {
@@ -173,8 +176,8 @@ func (r *run) leaveOutAbsent() {
 // now returns the time since the start of the run in nanoseconds.
 func (r *run) now() int64 { return int64(time.Since(r.start)) }
 
-// behind returns the smallest caught value of all receivers: the number of probes sent when the slowest receiver
-// last began to empty its ring.
+// behind returns the smallest value in caught: the number of probes that had been sent when the slowest receiver last
+// began to empty its ring.
 func (r *run) behind() uint64 {
 	least := r.caught[0].Load()
 	for i := range r.caught[1:] {
@@ -183,7 +186,7 @@ func (r *run) behind() uint64 {
 	return least
 }
 
-// remember marks the question of an earlier run's result as answered.
+// remember marks the question of a result of an earlier run as answered.
 func (r *run) remember(addr netip.Addr, port uint16) {
 	if at, ok := r.space.position(question{addr, port}); ok && r.seen.add(at) {
 		r.known++

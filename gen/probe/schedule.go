@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// scheduler decides which questions are asked, and when.
+// scheduler decides which question is asked next, and when.
 type scheduler struct {
 	*run
 	plan     plan
 	throttle *throttle
-	batches  int // number of batches
+	batches  int // number of batches in all
 
-	dispatched uint64 // probes given to lanes
+	dispatched uint64 // number of probes passed to lanes
 	passSent   []uint64
 	sending    time.Duration
 	stopped    Checkpoint
 	finished   bool
 
-	// Checkpoints are reported with a delay, so that the answers to earlier probes have been recorded. marks
+	// Checkpoints are reported with a delay, so that the answers to all earlier probes have been recorded. marks
 	// contains the positions at the last ticks, the oldest first.
 	marks    [2]Checkpoint
 	nextTick time.Duration
@@ -64,7 +64,7 @@ func (s *scheduler) place() Checkpoint {
 	return c
 }
 
-// sendPass asks the remaining questions of a pass. It returns false if ctx was done before the end of the pass.
+// sendPass asks the remaining questions of a pass. It returns false if ctx is done before the end of the pass.
 func (s *scheduler) sendPass(ctx context.Context) bool {
 	for {
 		s.tick(false)
@@ -114,7 +114,7 @@ func (s *scheduler) permits(ctx context.Context) (n int, ok bool) {
 	return 0, false
 }
 
-// losses returns the number of frames known to be lost on this machine.
+// losses returns the number of frames that were lost on this machine, as far as it is known.
 func (s *scheduler) losses() uint64 {
 	if s.Losses == nil {
 		return 0
@@ -146,7 +146,8 @@ func (s *scheduler) await(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// lastAnswers waits for answers in flight at the end of a run. If ctx is done the wait is shorter and ignores ctx.
+// lastAnswers waits for answers that are on their way at the end of a run. If ctx is already done, it waits a shorter
+// time.
 func (s *scheduler) lastAnswers(ctx context.Context) {
 	d := s.Wait
 	if ctx.Err() != nil {
@@ -166,7 +167,7 @@ func (s *scheduler) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// tick reports checkpoint and progress once per second.
+// tick reports a checkpoint and the progress, once per second.
 func (s *scheduler) tick(waiting bool) {
 	now := s.elapsed()
 	if now < s.nextTick {

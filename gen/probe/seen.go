@@ -2,9 +2,10 @@ package probe
 
 import "sync/atomic"
 
-// seen records which questions have been answered, with one bit per position. Lanes set bits, and the scheduler
-// reads them in later passes, so words are atomic. Reading a bit too early costs only one extra probe. The memory
-// of a word is touched when its first bit is set, so unanswered ranges use no memory.
+// seen records which questions have been answered, with one bit per position. Lanes set bits while the scheduler reads
+// them in later passes, so the words are atomic. If the scheduler reads a bit before it is set, one probe is repeated,
+// which does no harm. The kernel allocates the memory of a word when its first bit is set, so unanswered ranges use no
+// memory.
 type seen struct {
 	words []atomic.Uint64
 	count atomic.Uint64
@@ -27,7 +28,7 @@ func (s *seen) has(position uint64) bool {
 	return s.words[position/64].Load()>>(position%64)&1 != 0
 }
 
-// full reports whether all 64 positions from position on are marked. position must be a multiple of 64.
+// full reports whether the 64 positions starting at position are all marked. position must be a multiple of 64.
 func (s *seen) full(position uint64) bool { return s.words[position/64].Load() == ^uint64(0) }
 
 // len returns the number of marked positions.

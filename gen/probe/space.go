@@ -10,14 +10,14 @@ import (
 	"loam/gen/probe/target"
 )
 
-// space is the set of all questions of a run, numbered by positions from 0: addresses times ports, in the order of
-// a permutation, distributed over the shards in turn.
+// space is the set of all questions of a run: each address with each port. A permutation puts the questions in a random
+// order, and the shards get them in turn. Within a shard, questions are numbered by positions from 0:
 //
-//	number    address number times number of ports, plus port number
-//	place     the place of the number in the permutation
-//	position  place/shards, in the shard place%shards
+//	number    address number × number of ports + index of the port
+//	place     index of the number in the permutation
+//	position  place / shards; the shard is place % shards
 //
-// The mapping can be computed in both directions. A space is immutable.
+// All three can be computed from each other, in both directions. A space is immutable.
 type space struct {
 	addresses     *target.Set
 	ports         []uint16 // ascending; a single 0 for Echo
@@ -26,15 +26,15 @@ type space struct {
 	size          uint64 // number of positions in this shard
 }
 
-// MaxQuestions is the largest number of questions of a run or of a shard. The record of answers takes one bit per
+// MaxQuestions is the maximum number of questions of a run or of a shard. The record of answers needs one bit per
 // question, so at most one gigabyte.
 const MaxQuestions = 1 << 33
 
 // ErrTooManyQuestions is returned if there are more than MaxQuestions.
 var ErrTooManyQuestions = errors.New("probe: too many questions for one run")
 
-// newSpace returns the space of one shard. Ports may be unsorted and contain duplicates; no ports mean the single
-// port 0.
+// newSpace returns the space of one shard. ports may be unsorted and may contain duplicates. If ports is empty, the
+// only port is 0.
 func newSpace(addresses *target.Set, ports []uint16, seed, shard, shards uint64) (*space, error) {
 	if len(ports) == 0 {
 		ports = []uint16{0}
@@ -57,13 +57,13 @@ func newSpace(addresses *target.Set, ports []uint16, seed, shard, shards uint64)
 	return s, nil
 }
 
-// question is an address and, unless the kind is Echo, a port.
+// question is an address and, for kinds of probes with ports, a port.
 type question struct {
 	addr netip.Addr
 	port uint16
 }
 
-// at returns the question at a position below size.
+// at returns the question at a position, which must be less than size.
 func (s *space) at(position uint64) question {
 	number := s.order.At(position*s.shards + s.shard)
 	if len(s.ports) == 1 {

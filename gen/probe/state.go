@@ -11,16 +11,15 @@ import (
 	"loam/internal/siphash"
 )
 
-// State is the data that a run saves so that another run can resume it: a few hundred bytes of JSON, regardless of
-// the size of the run. It does not record which questions have been answered; they are read from the results
-// (ReadAnswered).
+// State is the data that a run saves so that another run can resume it: a few hundred bytes of JSON, whatever the size
+// of the run. It does not contain which questions have been answered; ReadAnswered finds that in the results.
 type State struct {
 	Version     int        `json:"version"`
 	Serial      uint64     `json:"serial"`    // number of times that the state has been saved
 	Questions   string     `json:"questions"` // hash of the questions and their order: see Config.Fingerprint
 	Seed        uint64     `json:"seed"`
 	Checkpoint  Checkpoint `json:"checkpoint"`
-	ResultsFile string     `json:"results,omitempty"` // path of the results so far
+	ResultsFile string     `json:"results,omitempty"` // path of the file with the results of the run
 }
 
 // stateVersion is the version of the State format.
@@ -33,19 +32,19 @@ var (
 	errNoVersion = errors.New("was written by another version of loam")
 )
 
-// StateFile stores a State. It is opened once, so that a run can keep saving after it has dropped its privileges.
-// It has two slots of stateLine bytes, written alternately; the valid one with the higher serial counts. If the
-// machine stops during a write, the other slot is still intact.
+// StateFile stores a State in a file. It is opened only once, so that a run can save its state after it has given up
+// its privileges. The file has two slots of stateLine bytes, which are written alternately. The valid slot with the
+// higher serial number is the current one. If the machine stops during a write, the other slot is still valid.
 type StateFile struct {
 	file  *os.File
 	saved State
 }
 
-// stateLine is the size of a slot, larger than any state. The rest is filled with spaces.
+// stateLine is the size of a slot in bytes. Every state is smaller; the rest of a slot is filled with spaces.
 const stateLine = 4096
 
-// Fingerprint returns a hash of the questions and their order. A state can be resumed only by a run with the same
-// fingerprint. The rate, the number of retries and the output may change.
+// Fingerprint returns a hash of the questions and their order. A saved state can be resumed only by a run with the same
+// fingerprint. The rate, the number of retries and the output are not part of it, and may differ.
 func (c *Config) Fingerprint() string {
 	d := c.withDefaults()
 	text := fmt.Sprintf("%v %v %v %x seed %d shard %d of %d", d.Kind, d.Addresses.Ranges(), d.Ports, d.Payload, d.Seed, d.Shard, d.Shards)
@@ -53,7 +52,8 @@ func (c *Config) Fingerprint() string {
 	return fmt.Sprintf("%016x", siphash.Sum(siphash.Key{K0: stateVersion}, []byte(text)))
 }
 
-// OpenState opens or creates the file at path. ok is false if it contains no state, so that a new run starts.
+// OpenState opens or creates the file at path. ok is false if the file contains no state; the run then starts from the
+// beginning.
 func OpenState(path string) (f *StateFile, s State, ok bool, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -79,7 +79,7 @@ func newest(text []byte) (s State, ok bool, err error) {
 		line := bytes.Trim(text[:min(len(text), stateLine)], "\x00 \n")
 		one, failed := parseState(line)
 		switch {
-		case len(line) == 0: // never written
+		case len(line) == 0: // the slot was never written
 		case failed != nil:
 			err = failed
 		case !ok || one.Serial > s.Serial:
@@ -110,14 +110,14 @@ func (f *StateFile) Save(s State) error {
 	return f.file.Sync()
 }
 
-// Clear removes the state at the end of a run.
+// Clear removes the state from the file. It is called when a run has finished.
 func (f *StateFile) Clear() error { return f.file.Truncate(0) }
 
 // Close closes the file.
 func (f *StateFile) Close() error { return f.file.Close() }
 
-// Matches returns an error unless the state belongs to the questions of c. c.Seed must already be the seed of the
-// state.
+// Matches returns an error unless c asks the same questions as the run that saved the state. c.Seed must already be set
+// to the seed in the state.
 func (s *State) Matches(c *Config) error {
 	if s.Questions != c.Fingerprint() {
 		return ErrOtherRun

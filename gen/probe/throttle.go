@@ -2,40 +2,40 @@ package probe
 
 import "time"
 
-// throttle limits the sending rate to the user's rate, and below it to the rate without losses on this machine. It
-// has no clock and belongs to the scheduler.
+// throttle limits the sending rate. The limit is the user's rate or, if that is lower, the rate at which no frames are
+// lost on this machine. throttle has no clock and belongs to the scheduler.
 //
-// Visible losses are those in our rings and in the interface. A loss shows that the machine cannot keep up. The
-// rate then falls at once to three quarters of the achieved rate. Without losses it grows by a tenth per second.
-// Once it is twice the achieved rate, it no longer limits anything, and probes are sent as fast as the kernel
-// accepts them. This is like TCP's congestion avoidance except for the factors, because a loss here does not mean
-// that others need bandwidth.
+// throttle considers losses in the receive rings and in the interface. Such a loss means that the machine cannot keep
+// up. The rate then falls immediately to three quarters of the rate that was achieved. Without losses it grows by a
+// tenth per second. When it is twice the achieved rate, the limit is removed, and probes are sent as fast as the kernel
+// accepts them. This is similar to TCP's congestion avoidance. The factors differ, because a loss on this machine does
+// not mean that other senders need bandwidth.
 //
-// Unused permits are not saved: after a pause, at most slack of them are sent together.
+// Permission to send that is not used expires: after a pause, only the probes of the time slack may be sent at once.
 type throttle struct {
-	most    float64 // user's limit in probes per second; 0: no limit
+	most    float64 // the user's limit in probes per second; 0: no limit
 	rate    float64 // current limit in probes per second; 0: no limit
-	granted float64 // number of probes that may be sent; may be negative
+	granted float64 // number of probes that may be sent now; may be negative
 	at      time.Duration
-	// State at the last check for losses.
+	// Values at the last check for losses.
 	checked   time.Duration
 	sent      uint64
 	lost      uint64
-	decreased uint64 // number of decreases
+	decreased uint64 // number of times that the rate was decreased
 }
 
 const (
-	slack         = 2 * time.Millisecond // how much delay of probes is made up for
+	slack         = 2 * time.Millisecond // length of a delay that is made up for
 	checkEvery    = 100 * time.Millisecond
 	decreaseTo    = 0.75
-	increaseEvery = 1.01 // per check: a tenth per second
-	slowest       = 100  // probes per second; losses at lower rates are not caused by the rate
+	increaseEvery = 1.01 // factor per check, which is a tenth per second
+	slowest       = 100  // probes per second; at lower rates, losses have other causes
 )
 
 func newThrottle(most float64) *throttle { return &throttle{most: most, rate: most} }
 
-// allow returns how many of want probes may be sent at now, a time since the start of the run. If it is none, wait
-// is how long to wait.
+// allow returns how many of want probes may be sent at now, a time since the start of the run. If none may be sent,
+// wait is the time until the next probe.
 func (t *throttle) allow(now time.Duration, want int) (n int, wait time.Duration) {
 	if t.rate == 0 {
 		t.at = now
@@ -50,17 +50,17 @@ func (t *throttle) allow(now time.Duration, want int) (n int, wait time.Duration
 	return min(want, int(t.granted)), 0
 }
 
-// spend accounts for n probes that were sent.
+// spend records that n probes were sent.
 func (t *throttle) spend(n int) {
 	if t.rate != 0 {
 		t.granted -= float64(n)
 	}
 }
 
-// due reports whether it is time to check for losses.
+// due reports whether the next check for losses is due.
 func (t *throttle) due(now time.Duration) bool { return now-t.checked >= checkEvery }
 
-// check adjusts the rate. sent and lost are the totals of the run so far.
+// check adjusts the rate. sent and lost are the numbers of probes sent and frames lost since the start of the run.
 func (t *throttle) check(now time.Duration, sent, lost uint64) {
 	achieved := float64(sent-t.sent) / (now - t.checked).Seconds()
 	if lost > t.lost {

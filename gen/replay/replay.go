@@ -19,49 +19,51 @@ import (
 type Config struct {
 	// Open opens the file from its start. It is called once per loop.
 	Open   func() (*Source, error)
-	Sender method.Sender // sends frames of layer Frame; the caller closes it
-	Batch  int           // frames per call of the sender; 0: method.DefaultBatch
+	Sender method.Sender // sends whole Ethernet frames (layer Frame); the caller closes it
+	Batch  int           // maximum number of frames in one call of Sender; 0: method.DefaultBatch
 	// Rate is the sending rate. It is ignored if Speed is above 0.
 	Rate pace.Rate
-	// Speed sends with the gaps of the capture, divided by Speed: 1 is the original timing. 0 means to use Rate.
+	// Speed makes the replay keep the gaps of the capture, divided by Speed: 1 means the original timing. 0 means that
+	// Rate is used.
 	Speed    float64
-	Loops    int           // how often the file is sent; 0: until Time or ctx ends the replay
-	Time     time.Duration // how long to send; 0: until all loops are sent
+	Loops    int           // number of times that the file is sent; 0: until Time or ctx ends the replay
+	Time     time.Duration // duration of sending; 0: until all loops are sent
 	Rewrite  Rewrite       // changes to each frame
 	MeanSize float64       // mean frame size in bytes, FCS included; for rates in bits
-	// Control changes the rate, or the factor of the speed. It may be nil. Interface resolves shares of the line, and
-	// Limit rejects rates in frames per second; it may be nil, too.
+	// Control changes the rate or, with Speed, the factor of the speed. Interface is the interface whose speed is used
+	// for rates that are a share of it. Limit returns an error for rates, in frames per second, that are not allowed.
+	// Control and Limit may be nil.
 	Control   *gen.Control
 	Interface string
 	Limit     func(pps float64) error
-	// Observe is called every Interval (0: one second) on the goroutine of Run.
+	// Observe is called every Interval (0: one second) in the goroutine of Run.
 	Interval time.Duration
 	Observe  func(gen.Sample)
 }
 
-// chunk is a piece of the file on its way to the sender. It is reused.
+// chunk holds some frames of the file on their way from the reader to the sender. Chunks are reused.
 type chunk struct {
 	n      int
 	frames [method.DefaultBatch][]byte
 	at     [method.DefaultBatch]time.Duration // time since the first frame of the first loop
 }
 
-// chunks is the number of chunks, which limits the read-ahead.
+// chunks is the number of chunks. It limits how far the reader is ahead of the sender.
 const chunks = 64
 
-// reading is the state of reading the file. One goroutine reads and Run sends.
+// reading is the state of reading the file. One goroutine reads the file, and the goroutine of Run sends.
 type reading struct {
-	// full: the reader sends, and closes it at the end; Run receives. If it is full, the reader waits.
-	// free: Run sends and the reader receives; it is never closed. It has room for all chunks.
+	// full: the reader sends, and closes it at the end; Run receives. If it is full, the reader waits. free: Run sends
+	// and the reader receives; it is never closed. It has room for all chunks.
 	full, free chan *chunk
 	err        error // why the reader ended early; read only after full is closed
 }
 
-// streamName is the name of the only stream.
+// streamName is the name of the only stream in the report.
 const streamName = "capture"
 
-// Run sends the file. It returns at the end of the last loop, when the time is over, or when ctx is done, which is not
-// an error.
+// Run sends the file. It returns at the end of the last loop, when Time is over, or when ctx is done. The end of ctx is
+// not an error.
 func Run(ctx context.Context, c Config) (gen.Report, error) {
 	if c.Interval == 0 {
 		c.Interval = time.Second
@@ -96,7 +98,7 @@ func Run(ctx context.Context, c Config) (gen.Report, error) {
 	return p.report(), err
 }
 
-// read reads the file as many times as there are loops.
+// read reads the file once for each loop.
 func (r *reading) read(ctx context.Context, c Config) {
 	defer close(r.full)
 	var offset time.Duration
@@ -115,8 +117,8 @@ func (r *reading) read(ctx context.Context, c Config) {
 	}
 }
 
-// once reads the file once and rewrites its frames. It returns the start time of the next loop. As the gap before the
-// first frame of a loop is unknown, the last gap of the file is used.
+// once reads the file once and rewrites its frames. It returns the start time of the next loop. The capture does not
+// contain a gap before its first frame; between two loops, the last gap of the file is used.
 func (r *reading) once(ctx context.Context, s *Source, offset time.Duration, change *Rewrite, loop uint64) (next time.Duration, err error) {
 	var last, gap time.Duration
 	for err == nil {
@@ -143,21 +145,21 @@ func (r *reading) once(ctx context.Context, s *Source, offset time.Duration, cha
 	return offset + last + gap, err
 }
 
-// player sends the frames and keeps the statistics.
+// player sends the frames and counts them.
 type player struct {
 	Config
 	clock           *pace.Clock
 	spread          *pace.Spread
 	waiter          *pace.Waiter
 	began, observed int64
-	until, ended    int64         // until is MaxInt64 without a time
-	rates           *gen.Rates    // rates in force
+	until, ended    int64         // until is the time at which sending ends; MaxInt64: no limit
+	rates           *gen.Rates    // the current rates
 	changed         bool          // the rates were changed during the replay
 	speed           float64       // current factor of the capture's timing; 0: sending at a rate, or paused
-	from            int64         // time from which the speed applies
-	reached         time.Duration // time in the capture at from
-	missed          time.Duration // missed time of earlier clocks
-	rest            time.Duration // rest of the last frame's time slot when sending ended
+	from            int64         // time since which speed has been in effect
+	reached         time.Duration // time in the capture that was reached at from
+	missed          time.Duration // missed time of earlier clocks, before the rate was changed
+	rest            time.Duration // rest of the time slot of the last frame when sending ended
 	account         *gen.Account
 	total, before   gen.Flow
 }
@@ -178,7 +180,7 @@ func newPlayer(c Config) *player {
 	return p
 }
 
-// check rejects rates above the limit, and a factor for a rate that is unlimited.
+// check returns an error for rates above the limit, and for a factor if the rate is unlimited.
 func (p *player) check(r *gen.Rates) error {
 	if captured := p.Speed > 0 && r.Of[0].IsMax(); !captured && r.Of[0].IsMax() && r.Factor != 0 && r.Factor != 1 {
 		return fmt.Errorf("%w: there is no rate that could be scaled", gen.ErrConfig)
@@ -188,7 +190,7 @@ func (p *player) check(r *gen.Rates) error {
 	return p.Limit(r.Factor * r.Of[0].FramesPerSecond(p.MeanSize))
 }
 
-// follow adopts rates that the Control has changed.
+// follow applies rates that the Control has changed.
 func (p *player) follow(now int64) {
 	r := p.Control.Rates()
 	if r == p.rates {
@@ -211,10 +213,10 @@ func (p *player) follow(now int64) {
 	p.missed += missed
 }
 
-// captured reports whether frames are sent with the gaps of the capture.
+// captured reports whether frames are sent with the timing of the capture.
 func (p *player) captured() bool { return p.Speed > 0 && p.rates.Of[0].IsMax() }
 
-// play sends the chunks until the reader has ended, the time is over or ctx is done.
+// play sends the chunks until the file ends, Time is over, or ctx is done.
 func (p *player) play(ctx context.Context, r *reading) error {
 	defer func() { p.ended = pace.Now() }()
 	for k := range r.full {
@@ -269,7 +271,8 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 	return nil
 }
 
-// due returns how many of the frames from next on may be sent now, and if none, the time of the next one.
+// due returns the number of frames, beginning with number next, that may be sent now. If none may be sent, then is the
+// time of the next one.
 func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	if p.rates.Factor == 0 {
 		return 0, math.MaxInt64
@@ -286,7 +289,7 @@ func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	return n, then
 }
 
-// observe calls Config.Observe if the interval is over.
+// observe calls Config.Observe if an interval has passed since the last call.
 func (p *player) observe(now int64) {
 	if p.Observe == nil || now < p.observed+int64(p.Interval) {
 		return
@@ -300,7 +303,7 @@ func (p *player) observe(now int64) {
 	p.Observe(s)
 }
 
-// asked describes the rate in force.
+// asked returns a description of the current rate.
 func (p *player) asked() string {
 	if p.captured() {
 		return "as captured"
@@ -308,7 +311,7 @@ func (p *player) asked() string {
 	return p.rates.Of[0].String()
 }
 
-// report builds the Report with the capture as its only stream.
+// report returns the Report. The capture is its only stream.
 func (p *player) report() gen.Report {
 	r := gen.Report{Queues: 1, Elapsed: time.Duration(p.ended - p.began), Counters: p.Sender.Counters(), LinkFrames: gen.UnknownLink}
 	r.Total = p.total

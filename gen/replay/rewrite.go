@@ -13,21 +13,22 @@ import (
 
 // Rewrite changes the addresses and ports of captured frames. The zero value changes nothing.
 //
-// Maps apply to sources and destinations alike, so that both directions of a connection stay together. They apply to
-// the outermost IP header, to ARP for IPv4, and to the UDP or TCP header behind the IP header. Checksums are updated,
-// not recomputed: a checksum that was wrong stays wrong.
+// Maps apply to both source and destination, so that the two directions of a connection are changed in the same way.
+// They apply to the outermost IP header, to ARP for IPv4, and to the UDP or TCP header after the IP header. Checksums
+// are updated for the change, not recomputed: a checksum that was wrong stays wrong.
 type Rewrite struct {
 	Src, Dst  wire.MAC // Ethernet addresses; zero: as captured
 	Addresses []AddressMap
 	Ports     []PortMap
 }
 
-// AddressMap moves the addresses of one prefix into another of the same family and of at least the same size. The
-// bits behind From's prefix stay. If To is larger, it has room for several blocks of From's size: loop n of the
-// capture uses block n, starting again when they are used up.
+// AddressMap moves the addresses of a prefix into another prefix of the same IP version, which must not be smaller. The
+// bits after From's prefix stay unchanged. If To is larger, it contains several blocks of From's size: loop n of the
+// capture uses block n. After the last block, the first is used again.
 type AddressMap struct{ From, To netip.Prefix }
 
-// PortMap moves the ports of a range into another of at least the same size, in blocks as AddressMap does.
+// PortMap moves the ports of a range into another range, which must not be smaller. If it is larger, it is used in
+// blocks, as by AddressMap.
 type PortMap struct{ From, To Ports }
 
 // Ports is a range of port numbers.
@@ -35,7 +36,7 @@ type Ports struct{ First, Last uint16 }
 
 func (p Ports) len() int { return int(p.Last) - int(p.First) + 1 }
 
-// ParseAddressMap parses FROM=TO, both an address or a prefix.
+// ParseAddressMap parses FROM=TO. Each of the two is an address or a prefix.
 func ParseAddressMap(s string) (m AddressMap, err error) {
 	from, to, ok := strings.Cut(s, "=")
 	if !ok {
@@ -67,7 +68,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-// ParsePortMap parses FROM=TO, both a port or FIRST-LAST.
+// ParsePortMap parses FROM=TO. Each of the two is a port or FIRST-LAST.
 func ParsePortMap(s string) (m PortMap, err error) {
 	from, to, ok := strings.Cut(s, "=")
 	if !ok {
@@ -98,12 +99,12 @@ func parsePorts(s string) (p Ports, err error) {
 	return Ports{uint16(first), uint16(last)}, nil
 }
 
-// of returns the address for a in a loop. ok is false if a is not in From.
+// of returns the address that replaces a in the given loop. ok is false if a is not in From.
 func (m *AddressMap) of(a netip.Addr, loop uint64) (to netip.Addr, ok bool) {
 	if !m.From.Contains(a) {
 		return a, false
 	}
-	host := a.BitLen() - m.From.Bits() // number of bits that stay
+	host := a.BitLen() - m.From.Bits() // number of bits that stay unchanged
 	blocks := m.From.Bits() - m.To.Bits()
 	if blocks < 64 {
 		loop &= 1<<blocks - 1
@@ -124,7 +125,7 @@ func (m *AddressMap) of(a netip.Addr, loop uint64) (to netip.Addr, ok bool) {
 	return to, true
 }
 
-// shiftLeft returns the low 128 bits of x<<n.
+// shiftLeft returns the low 128 bits of x<<n, as two words.
 func shiftLeft(x uint64, n int) (hi, lo uint64) {
 	if n >= 64 {
 		return x << (n - 64), 0
@@ -132,7 +133,7 @@ func shiftLeft(x uint64, n int) (hi, lo uint64) {
 	return bits.Mul64(x, 1<<n)
 }
 
-// lowBits returns 128 bits with the lowest n set.
+// lowBits returns a 128-bit number, as two words, in which the lowest n bits are set.
 func lowBits(n int) (hi, lo uint64) {
 	if n >= 64 {
 		return 1<<(n-64) - 1, 1<<64 - 1
@@ -140,7 +141,7 @@ func lowBits(n int) (hi, lo uint64) {
 	return 0, 1<<n - 1
 }
 
-// of returns the port for p in a loop. ok is false if p is not in From.
+// of returns the port that replaces p in the given loop. ok is false if p is not in From.
 func (m *PortMap) of(p uint16, loop uint64) (to uint16, ok bool) {
 	if p < m.From.First || p > m.From.Last {
 		return p, false
@@ -149,7 +150,7 @@ func (m *PortMap) of(p uint16, loop uint64) (to uint16, ok bool) {
 	return m.To.First + uint16(loop%blocks)*uint16(m.From.len()) + p - m.From.First, true
 }
 
-// address returns the address for a in a loop, by the first map that applies.
+// address returns the address that replaces a in the given loop. The first map that contains a applies.
 func (r *Rewrite) address(a netip.Addr, loop uint64) (netip.Addr, *AddressMap) {
 	for i := range r.Addresses {
 		if to, ok := r.Addresses[i].of(a, loop); ok {
@@ -159,7 +160,7 @@ func (r *Rewrite) address(a netip.Addr, loop uint64) (netip.Addr, *AddressMap) {
 	return a, nil
 }
 
-// port returns the port for p in a loop.
+// port returns the port that replaces p in the given loop.
 func (r *Rewrite) port(p uint16, loop uint64) uint16 {
 	for i := range r.Ports {
 		if to, ok := r.Ports[i].of(p, loop); ok {
@@ -169,8 +170,8 @@ func (r *Rewrite) port(p uint16, loop uint64) uint16 {
 	return p
 }
 
-// Apply rewrites a frame of a loop, counted from 0. A frame that is malformed or was captured in part is rewritten as
-// far as its headers are there.
+// Apply rewrites a frame. loop is the number of the loop, counted from 0. If a frame is malformed, or was captured only
+// in part, Apply rewrites the headers that are complete.
 func (r *Rewrite) Apply(b []byte, loop uint64) {
 	if len(b) < wire.EthernetLen {
 		return
@@ -242,7 +243,7 @@ func (r *Rewrite) ipv6(b []byte, loop uint64) {
 	}
 }
 
-// arp rewrites the protocol addresses of ARP for IPv4 (RFC 826).
+// arp rewrites the IPv4 addresses in an ARP packet (RFC 826).
 func (r *Rewrite) arp(b []byte, loop uint64) {
 	const sender, target, size = 14, 24, 4
 	if _, err := wire.ParseARP(b); err != nil {
@@ -253,7 +254,7 @@ func (r *Rewrite) arp(b []byte, loop uint64) {
 	r.field(b[target:][:size], loop, &change)
 }
 
-// field rewrites an address and adds the difference to change.
+// field rewrites an address, and adds the difference that this makes to checksums to change.
 func (r *Rewrite) field(b []byte, loop uint64, change *delta) {
 	a, _ := netip.AddrFromSlice(b)
 	to, m := r.address(a, loop)
@@ -265,8 +266,8 @@ func (r *Rewrite) field(b []byte, loop uint64, change *delta) {
 	change.add(b)
 }
 
-// transport rewrites the ports of UDP and TCP, and updates the checksum. change is the difference of the addresses,
-// which are part of the pseudo header.
+// transport rewrites the ports of UDP and TCP, and updates the checksum. change is the difference that the rewritten
+// addresses make: they are part of the pseudo header.
 func (r *Rewrite) transport(proto wire.Protocol, b []byte, change delta, loop uint64) {
 	sumAt, noZero, ports := 0, false, true
 	switch proto {
@@ -289,22 +290,22 @@ func (r *Rewrite) transport(proto wire.Protocol, b []byte, change delta, loop ui
 		}
 	}
 	if len(b) < sumAt+2 || noZero && binary.BigEndian.Uint16(b[sumAt:]) == 0 {
-		return // without a checksum
+		return // the packet has no checksum
 	}
 	change.apply(b[sumAt:], noZero)
 }
 
-// delta is the difference that changed fields make to an Internet checksum (RFC 1624, equation 3).
+// delta is the difference that rewritten fields make to an Internet checksum (RFC 1624, equation 3).
 type delta struct {
 	sum     uint16
 	changed bool
 }
 
-// remove and add subtract and add bytes from the checksum. They are called before and after a field is changed.
+// remove subtracts the bytes of a field from the checksum, before the field is changed. add adds them afterwards.
 func (d *delta) remove(b []byte) { d.sum, d.changed = wire.AddSums(d.sum, ^wire.Sum(b, 0)), true }
 func (d *delta) add(b []byte)    { d.sum = wire.AddSums(d.sum, wire.Sum(b, 0)) }
 
-// apply updates the checksum at the start of b. noZero means that a result of 0 is written as 0xffff.
+// apply updates the checksum at the start of b by the difference. noZero means that a result of 0 is written as 0xffff.
 func (d *delta) apply(b []byte, noZero bool) {
 	if !d.changed {
 		return

@@ -1,7 +1,8 @@
 // Package replay sends captured traffic: the frames of a pcap or pcapng file, at a given rate or with their
 // original gaps.
 //
-// Reading order: source.go (the file), survey.go (its contents), rewrite.go (changes to frames), replay.go (sending).
+// Reading order: source.go (reading the file), survey.go (a summary of the file), rewrite.go (changes to frames),
+// replay.go (sending).
 package replay
 
 import (
@@ -27,9 +28,9 @@ type Source struct {
 	first   time.Time
 	last    time.Duration
 	began   bool
-	Skipped uint64 // records that are not frames: too short or too long
-	Cut     uint64 // frames captured only in part
-	Broken  bool   // the file ends within a record, as after an interrupted capture
+	Skipped uint64 // number of records that are not frames, because they are too short or too long
+	Cut     uint64 // number of frames that were captured only in part
+	Broken  bool   // the file ends within a record, because the capture was interrupted
 }
 
 // ErrFormat is wrapped by every error about the format of a file.
@@ -78,9 +79,9 @@ func NewSource(r io.Reader) (*Source, error) {
 	return s, nil
 }
 
-// Next returns the next frame and its time since the first frame. The caller owns the frame. At the end Next
-// returns io.EOF, also if the file ends within a record; the partial frame is not returned. Time never decreases: a
-// frame captured earlier than its predecessor gets the time of its predecessor.
+// Next returns the next frame and its time since the first frame. The caller owns the frame. At the end it returns
+// io.EOF, even if the file ends within a record; the incomplete frame is not returned. The time never decreases: a
+// frame that was captured earlier than its predecessor gets its predecessor's time.
 func (s *Source) Next() (frame []byte, at time.Duration, err error) {
 	for {
 		b, info, err := s.next()

@@ -14,16 +14,17 @@ import (
 // Survey is a summary of a capture file.
 type Survey struct {
 	Frames  uint64
-	Bytes   uint64 // without FCS
+	Bytes   uint64 // number of bytes without FCS
 	Longest int
 	Span    time.Duration // time between the first and the last frame
-	Public  string        // the first public destination, an address or a prefix; "": there is none
-	Skipped uint64        // records that are not frames
-	Cut     uint64        // frames captured only in part, which are sent as captured
+	Public  string        // the first public destination, as an address or a prefix; "": there is none
+	Skipped uint64        // number of records that are not frames
+	Cut     uint64        // number of frames that were captured only in part, and are sent so
 	Broken  bool          // the file ends within a record
 }
 
-// Look reads a file to its end and returns its summary. Destinations count as r would rewrite them in any loop.
+// Look reads a file to its end and returns its summary. Destination addresses are those that r produces in any of the
+// loops.
 func Look(s *Source, r *Rewrite) (v Survey, err error) {
 	for {
 		b, at, err := s.Next()
@@ -49,7 +50,7 @@ func Look(s *Source, r *Rewrite) (v Survey, err error) {
 	}
 }
 
-// reach returns the addresses that an address can be rewritten to.
+// reach returns the prefix of all addresses that r may write in place of an address.
 func (r *Rewrite) reach(a netip.Addr) netip.Prefix {
 	if to, m := r.address(a, 0); m != nil {
 		return netip.PrefixFrom(to, m.To.Bits()).Masked()
@@ -60,7 +61,7 @@ func (r *Rewrite) reach(a netip.Addr) netip.Prefix {
 // PPS returns the mean rate of the capture in frames per second.
 func (v *Survey) PPS() float64 {
 	if v.Span <= 0 {
-		return float64(v.Frames) * float64(time.Second) // all frames have the same time
+		return float64(v.Frames) * float64(time.Second) // all frames have the same time: assume a second
 	}
 	return float64(v.Frames) / v.Span.Seconds()
 }

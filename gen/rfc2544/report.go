@@ -29,26 +29,26 @@ type Report struct {
 // Row is the result for one frame size.
 type Row struct {
 	Size       int            `json:"size"`
-	Top        float64        `json:"top"`               // the highest rate tried, in frames per second
-	Throughput float64        `json:"throughput"`        // frames per second without loss; 0: none
-	AtLeast    bool           `json:"at_least"`          // nothing was lost at the top rate, and higher rates were not tried
-	Latency    []sink.Latency `json:"latency,omitempty"` // one per repetition
+	Top        float64        `json:"top"`               // the highest rate that was tried, in frames per second
+	Throughput float64        `json:"throughput"`        // highest rate without loss in frames per second; 0: there is none
+	AtLeast    bool           `json:"at_least"`          // no loss at the highest rate tried: the throughput may be higher
+	Latency    []sink.Latency `json:"latency,omitempty"` // one element per repetition
 	Loss       []Loss         `json:"loss,omitempty"`
-	Bursts     []Burst        `json:"bursts,omitempty"` // one per repetition
-	Trials     []Trial        `json:"trials"`           // all trials in order, including those that say nothing about the device
+	Bursts     []Burst        `json:"bursts,omitempty"` // one element per repetition
+	Trials     []Trial        `json:"trials"`           // all trials in order, also those in which this machine was too slow
 }
 
-// Burst is the longest burst without loss.
+// Burst is the longest burst of frames without loss.
 type Burst struct {
 	Frames  uint64 `json:"frames"`
-	AtLeast bool   `json:"at_least"` // longer bursts were not tried
+	AtLeast bool   `json:"at_least"` // longer bursts were not tried, so the result may be higher
 }
 
 // Loss is the frame loss at a percentage of the top rate.
 type Loss struct {
 	Percent int     `json:"percent"`
 	Lost    float64 `json:"lost"`           // fraction of frames, 0 to 1
-	Slow    string  `json:"slow,omitempty"` // as in Trial
+	Slow    string  `json:"slow,omitempty"` // reason why this machine was too slow: see Trial.Slow
 }
 
 // WireBits returns the throughput on the wire, in bits per second.
@@ -78,7 +78,7 @@ func (r *Report) Table(out io.Writer) error {
 	return nil
 }
 
-// slowTrials reports the trials in which this machine was too slow, by test and reason.
+// slowTrials writes the number of trials in which this machine was too slow, for each test, with the reasons.
 func (r *Row) slowTrials(out io.Writer) {
 	for _, test := range Tests {
 		all, reasons := 0, map[string]int{}
@@ -96,8 +96,8 @@ func (r *Row) slowTrials(out io.Writer) {
 	}
 }
 
-// latencies returns four columns: the average of the means, the average of the medians, and the worst of the other
-// values.
+// latencies returns four columns of text: the average of the means, the average of the medians, and the worst of the
+// other two values.
 func latencies(all []sink.Latency) string {
 	if len(all) == 0 {
 		return "-\t-\t-\t-"
@@ -112,7 +112,8 @@ func latencies(all []sink.Latency) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s", show.Span(mean/n), show.Span(median/n), show.Span(p999), show.Span(most))
 }
 
-// atLeast returns the prefix for the result of a search whose upper limit passed.
+// atLeast returns the prefix of a search's result: "≥ " if the highest load tried has passed, so that the result is a
+// lower bound.
 func atLeast(reached bool) string {
 	if reached {
 		return "≥ "
@@ -120,7 +121,7 @@ func atLeast(reached bool) string {
 	return ""
 }
 
-// bursts returns three columns.
+// bursts returns three columns of text about the longest bursts without loss.
 func bursts(all []Burst) string {
 	if len(all) == 0 {
 		return "-\t-\t-"

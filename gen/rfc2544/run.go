@@ -15,20 +15,20 @@ import (
 // Options are the parameters of the tests.
 type Options struct {
 	TX, RX        string // interfaces of this machine, connected by the device under test
-	Method        string // sending method; "": ring
-	ReceiveMethod string // "": ring
+	Method        string // name of the sending method; "": ring
+	ReceiveMethod string // name of the receiving method; "": ring
 	Template      *frame.Template
-	NextHop       wire.MAC // zero: resolved by ARP or Neighbor Discovery
+	NextHop       wire.MAC // Ethernet address of the next hop; zero: resolved by ARP or Neighbor Discovery
 	Public        bool
 
 	Sizes  []int         // frame sizes in bytes, FCS included; nil: the variable Sizes
-	Trial  time.Duration // duration of a trial; 0: DefaultTrial
-	Settle time.Duration // time for the device's queues to drain after a trial; 0: DefaultSettle
-	// Top is the highest rate to try in frames per second, normally the rate of the medium. 0: the rate that the
-	// sender reaches without a limit.
+	Trial  time.Duration // duration of each trial; 0: DefaultTrial
+	Settle time.Duration // time after a trial in which the device's queues drain; 0: DefaultSettle
+	// Top is the highest rate to try, in frames per second. Normally it is the maximum rate of the medium. 0 means the
+	// rate that the sender reaches without a limit.
 	Top        float64
 	Resolution float64 // resolution of the search, as a fraction of Top; 0: DefaultResolution
-	Repeats    int     // of the latency and back-to-back tests; 0: DefaultRepeats
+	Repeats    int     // number of repetitions of the latency and back-to-back tests; 0: DefaultRepeats
 	Tests      []string
 	// Progress is called after each trial. It may be nil.
 	Progress func(Trial)
@@ -37,7 +37,8 @@ type Options struct {
 // Sizes are the frame sizes of section 9.1 for Ethernet.
 var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518}
 
-// Defaults. The RFC asks for more: 60 seconds, 2 seconds, 20 repetitions (50 for back-to-back).
+// Defaults. The RFC requires more: trials of 60 seconds, 2 seconds for queues to drain, 20 repetitions (50 of the
+// back-to-back test).
 const (
 	DefaultTrial      = 5 * time.Second
 	DefaultSettle     = 500 * time.Millisecond
@@ -86,7 +87,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run runs the tests for each frame size. The report covers everything done, even if an error is returned.
+// Run runs the tests for each frame size. Even if it returns an error, the report contains the trials made so far.
 func Run(ctx context.Context, o Options) (Report, error) {
 	o = o.withDefaults()
 	for _, t := range o.Tests {
@@ -110,7 +111,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// Parameters of the connectivity check, which also lets bridges learn the addresses (section 23).
+// Parameters of the connectivity check. Its frames also let bridges learn the addresses (section 23).
 const (
 	greetingRate = 1000 // frames per second
 	greeting     = 100 * time.Millisecond
@@ -127,7 +128,7 @@ func (o *Options) connected(ctx context.Context) error {
 	return fmt.Errorf("nothing that is sent by %s arrives at %s: look whether the device between them is up, and whether --dst and --dst-mac are as it wants them", o.TX, o.RX)
 }
 
-// size runs the tests for one frame size. All of them need the throughput.
+// size runs the tests for one frame size. Every test needs the throughput, so that is measured first.
 func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
 	row = Row{Size: size, Top: o.Top}
 	if row.Top == 0 {
@@ -154,7 +155,7 @@ func (o *Options) size(ctx context.Context, size int) (row Row, err error) {
 	return row, nil
 }
 
-// topFrames is the number of frames used to measure the highest rate of the sender.
+// topFrames is the number of frames that are sent to measure the highest rate of the sender.
 const topFrames = 50_000
 
 // addTrial adds a trial to the report and calls Progress.
@@ -165,10 +166,10 @@ func (o *Options) addTrial(row *Row, t Trial) {
 	}
 }
 
-// attempts is how often a trial is repeated while this machine is too slow.
+// attempts is the maximum number of times that a trial is made if this machine is too slow.
 const attempts = 3
 
-// attempt runs a trial and repeats it if this machine was too slow. All trials are added to the report.
+// attempt makes a trial, and repeats it if this machine was too slow. It adds each of these trials to the report.
 func (o *Options) attempt(ctx context.Context, row *Row, test string, l load) (t Trial, err error) {
 	for range attempts {
 		if t, err = o.trial(ctx, test, row.Size, l); err != nil {
@@ -196,7 +197,8 @@ func (o *Options) throughput(ctx context.Context, row *Row) error {
 	return nil
 }
 
-// latency sends at the throughput and measures all frames. The RFC measures one frame in the middle of a trial.
+// latency sends at the throughput and measures the latency of all frames. The RFC requires only one frame in the middle
+// of a trial.
 func (o *Options) latency(ctx context.Context, row *Row) error {
 	if row.Throughput == 0 {
 		return nil
@@ -227,12 +229,12 @@ func (o *Options) loss(ctx context.Context, row *Row) error {
 	return nil
 }
 
-// leastBurst is the smallest upper limit of the burst search, in frames. The limit is normally a burst of two seconds
-// (RFC 9004 section 5.2), or of the length of a trial if that is shorter.
+// leastBurst is the minimum upper limit of the search for the longest burst, in frames. Normally the limit is a burst
+// of two seconds (RFC 9004 section 5.2), or of the duration of a trial if that is shorter.
 const leastBurst = 16
 
-// backToBack searches for the longest burst without loss at the top rate. A burst sent more slowly does not count
-// as tried.
+// backToBack searches for the longest burst without loss at the top rate. A burst that was sent more slowly is not
+// counted as a result.
 func (o *Options) backToBack(ctx context.Context, row *Row) error {
 	longest := max(leastBurst, row.Top*min(o.Trial, 2*time.Second).Seconds())
 	for range o.Repeats {

@@ -1,20 +1,20 @@
 package rfc2544
 
-// search is the binary search of section 26.1 and RFC 9004 section 5.2. It finds the highest load without loss
-// between 0 and top, within resolution. The caller reports the outcome of each trial with record.
+// search is the binary search of section 26.1 and of RFC 9004 section 5.2. It finds the highest load between 0 and top
+// at which no frame is lost, to within resolution. The caller reports the outcome of each trial by the method record.
 type search struct {
-	low, high  float64 // low has passed or is 0; high has failed or was not tried
+	low, high  float64 // low is 0 or a load that has passed; high is a load that has failed or was not tried
 	resolution float64
-	top        bool    // the top itself has not been tried yet
-	limit      float64 // the top
+	top        bool    // the top load has not been tried yet
+	limit      float64 // the top load
 }
 
-// newSearch returns a search that tries the top first, because it often passes.
+// newSearch returns a search that first tries the top load, because that often passes.
 func newSearch(top, resolution float64) *search {
 	return &search{high: top, limit: top, resolution: resolution, top: true}
 }
 
-// next returns the load of the next trial. ok is false when the search is over and low is the result.
+// next returns the load of the next trial. ok is false when the search is over; the result is then low.
 func (s *search) next() (load float64, ok bool) {
 	if s.top {
 		return s.high, true
@@ -25,10 +25,10 @@ func (s *search) next() (load float64, ok bool) {
 	return (s.low + s.high) / 2, true
 }
 
-// reached reports whether the top passed. The result is then a lower bound.
+// reached reports whether the top load has passed. The result is then a lower bound.
 func (s *search) reached() bool { return s.low > 0 && s.low >= s.limit }
 
-// record records the outcome of the trial with the load that next returned.
+// record reports the outcome of the trial with the load that next has returned.
 func (s *search) record(load float64, passed bool) {
 	switch {
 	case passed && s.top:

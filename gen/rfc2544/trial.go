@@ -19,11 +19,11 @@ type Trial struct {
 	Size     int           `json:"size"`    // frame size in bytes, FCS included
 	Offered  float64       `json:"offered"` // requested rate in frames per second; 0: as fast as possible
 	Sent     uint64        `json:"sent"`
-	Received uint64        `json:"received"` // without duplicates
+	Received uint64        `json:"received"` // number of frames received, without duplicates
 	Elapsed  time.Duration `json:"elapsed_ns"`
 	Latency  sink.Latency  `json:"latency"`
-	// Slow is the reason if this machine could not keep the rate, or lost frames in its own ring. The trial then
-	// says nothing about the device.
+	// Slow is the reason why this machine was too slow: it could not keep the rate, or lost frames in its own receive
+	// ring. Such a trial gives no information about the device. "" means that the machine was fast enough.
 	Slow string `json:"slow,omitempty"`
 }
 
@@ -46,16 +46,17 @@ func (t *Trial) Loss() float64 {
 // Passed reports whether no frame was lost and this machine was fast enough.
 func (t *Trial) Passed() bool { return t.Received == t.Sent && t.Sent > 0 && t.Slow == "" }
 
-// load is the load of a trial: a rate for a time, or a burst of count frames sent at a rate of at least least.
+// load is the load of a trial: either a rate for a time, or a burst of count frames. least is the minimum rate of a
+// burst: if the burst was sent more slowly, the trial does not count.
 type load struct {
-	pps   float64 // frames per second
+	pps   float64 // rate in frames per second
 	span  time.Duration
-	count uint64  // 0: pps applies
-	least float64 // frames per second
+	count uint64  // number of frames in a burst; 0: the load is the rate pps
+	least float64 // minimum rate of a burst in frames per second
 }
 
-// trial sends frames of one size, waits for the device's queues to drain, and counts the received frames. Section
-// 23 asks for two seconds of waiting; Options.Settle can shorten it.
+// trial sends frames of one size, waits until the device's queues have drained, and counts the received frames. Section
+// 23 requires a wait of two seconds; Options.Settle can shorten it.
 func (o *Options) trial(ctx context.Context, test string, size int, l load) (Trial, error) {
 	t := Trial{Test: test, Size: size, Offered: l.pps}
 	s := gen.Stream{Name: "trial", Template: o.Template.Clone(), Sizes: frame.FixedSize(size), Count: l.count}
@@ -92,14 +93,14 @@ func (o *Options) trial(ctx context.Context, test string, size int, l load) (Tri
 	return t, err
 }
 
-// tooSlow is the tolerated relative shortfall of a rate. slowBurst is the tolerance for bursts, which includes the
-// cost of starting.
+// tooSlow is the relative shortfall of a rate that is tolerated. slowBurst is the same for bursts, in which the time to
+// start is significant.
 const (
 	tooSlow   = 0.01
 	slowBurst = 0.1
 )
 
-// slow returns the reason why this machine was too slow for the load, or "".
+// slow returns the reason why this machine was too slow for the load, or "" if it was fast enough.
 func (l *load) slow(t *Trial, sent *gen.Report, got *sink.Report) string {
 	switch {
 	case got.Dropped > 0:

@@ -9,14 +9,14 @@ import (
 	"loam/gen/sink"
 )
 
-// bar is the number of latencies in one interval, from the previous bound to upTo. The last bar has no upper bound:
-// its upTo is 0.
+// bar is the number of latencies in one interval of the histogram. The interval extends from the upTo of the bar before
+// it to its own upTo. The last bar has no upper bound, and its upTo is 0.
 type bar struct {
 	upTo  time.Duration
 	count uint64
 }
 
-// barsOf returns the bars of a latency histogram, without empty bars at either end.
+// barsOf returns the bars of a latency histogram, without the empty bars at its beginning and its end.
 func barsOf(l *sink.Latency) (all []bar) {
 	below := uint64(0)
 	for _, b := range l.Buckets {
@@ -64,7 +64,7 @@ func histogram(out io.Writer, l *sink.Latency) error {
 	return nil
 }
 
-// spark returns the histogram in one line, with the bounds of its first and last bar.
+// spark returns the histogram as one line of text, with the bounds of the first and the last bar.
 func spark(l *sink.Latency) string {
 	all := barsOf(l)
 	if len(all) == 0 {

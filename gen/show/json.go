@@ -8,8 +8,8 @@ import (
 	"loam/gen/sink"
 )
 
-// JSON is a View that writes JSON lines: one object per state and one for the end. "event" is "sample" or "report".
-// "sent", "received" and "lost" are present if known.
+// JSON is a View that writes JSON lines: one object for each state, in which "event" is "sample", and one for the
+// result, in which "event" is "report". "sent", "received" and "lost" are present only if they are known.
 type JSON struct{ W io.Writer }
 
 // jsonSample is the JSON form of a State.
@@ -29,7 +29,7 @@ type jsonReport struct {
 
 // Update implements View.
 func (j JSON) Update(s State) {
-	json.NewEncoder(j.W).Encode(jsonSample{"sample", s.Sent, s.Received}) // Finish reports a write error
+	json.NewEncoder(j.W).Encode(jsonSample{"sample", s.Sent, s.Received}) // an error is ignored here: Finish returns it
 }
 
 // Finish implements View.

@@ -8,19 +8,19 @@ import (
 	"loam/gen/pace"
 )
 
-// keys changes the rate of a run by the keys of the live view.
+// keys handles the keys of the live view that change the rate of a run.
 type keys struct {
 	control *gen.Control // nil: the rate cannot be changed
 	typing  bool         // a rate is being typed
 	typed   string
-	before  float64 // factor before a pause
-	wrong   string  // why the last change was refused
+	before  float64 // factor of the rates before the pause
+	wrong   string  // reason why the last change was refused; "": it was not
 }
 
-// step is the factor of one press of + or -.
+// step is the factor by which one press of + or - changes the rates.
 const step = 1.1
 
-// press handles a key. name is its name, and text what it types.
+// press handles the press of a key. name is the name of the key, and text the characters that it types.
 func (k *keys) press(name, text string) {
 	if k.control == nil {
 		return
@@ -31,7 +31,7 @@ func (k *keys) press(name, text string) {
 	}
 	state, err := k.control.State()
 	if err != nil {
-		return // the run has not begun, or ends
+		return // the run is not sending yet, or no longer
 	}
 	k.wrong = ""
 	switch name {
@@ -54,7 +54,7 @@ func (k *keys) press(name, text string) {
 	k.refuse(err)
 }
 
-// edit handles a key while a rate is being typed.
+// edit handles the press of a key while a rate is being typed.
 func (k *keys) edit(name, text string) {
 	switch name {
 	case "esc":
@@ -71,7 +71,8 @@ func (k *keys) edit(name, text string) {
 	}
 }
 
-// set sets the rate of all streams, or of one in the form "NAME RATE". It ends a pause and any factor.
+// set sets the rate of all streams or, if text has the form "NAME RATE", of one stream. It resets the factor, which
+// also ends a pause.
 func (k *keys) set(text string) error {
 	name := ""
 	if i := strings.LastIndexByte(text, ' '); i >= 0 {
@@ -87,14 +88,14 @@ func (k *keys) set(text string) error {
 	return k.control.Scale(1)
 }
 
-// refuse stores why a change was refused.
+// refuse stores the reason why a change was refused, for display.
 func (k *keys) refuse(err error) {
 	if err != nil {
 		k.wrong = err.Error()
 	}
 }
 
-// lines returns the lines at the bottom: the factor if there is one, a refusal, and the keys.
+// lines returns the lines at the bottom of the view: the factor if it is not 1, the reason of a refusal, and the keys.
 func (k *keys) lines(width int) (lines []string) {
 	if k.control == nil {
 		return []string{"  q ends the run"}

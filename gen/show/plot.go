@@ -12,11 +12,11 @@ import (
 
 // Plot is a View that draws the rates over time as SVG at the end of a run.
 type Plot struct {
-	// W must be opened in advance, because privileges may be dropped later. Finish closes it.
+	// W must be opened before privileges are dropped. Finish closes it.
 	W        io.WriteCloser
 	sent     plotter.XYs
 	received plotter.XYs
-	before   uint64 // number of frames received up to the previous state
+	before   uint64 // number of frames received before the previous state
 	at       float64
 }
 

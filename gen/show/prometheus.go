@@ -16,7 +16,7 @@ import (
 // Prometheus is a View that serves the latest state at /metrics over HTTP.
 type Prometheus struct {
 	server *http.Server
-	ended  chan error // capacity of one: the serving goroutine sends its final error
+	ended  chan error // capacity of one: the goroutine that serves requests sends its final error
 
 	mu   sync.Mutex // guards last
 	last State

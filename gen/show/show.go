@@ -11,7 +11,7 @@ import (
 	"loam/gen/sink"
 )
 
-// State is the state of a run at one time. Either field may be nil.
+// State is the state of a run at one time. Sent and Received may each be nil.
 type State struct {
 	Sent     *gen.Sample
 	Received *sink.Report
@@ -21,8 +21,8 @@ type State struct {
 type Result struct {
 	Sent     *gen.Report
 	Received *sink.Report
-	// Lost is the number of sent frames that did not arrive, if this process both sent and received. Negative means
-	// unknown.
+	// Lost is the number of sent frames that did not arrive. It is known only if this process has both sent and
+	// received; negative means unknown.
 	Lost int64
 }
 
@@ -35,7 +35,7 @@ func NewResult(sent *gen.Report, received *sink.Report) Result {
 	return r
 }
 
-// View displays a run. Its methods are called on one goroutine.
+// View displays a run. Its methods are called in one goroutine.
 type View interface {
 	Update(State)
 	// Finish displays the result and releases the resources of the view.

@@ -26,7 +26,7 @@ func Table(out io.Writer, r Result) error {
 	return nil
 }
 
-// maxRows is the largest number of flows in a table.
+// maxRows is the maximum number of flows in a table.
 const maxRows = 40
 
 // sentTable writes the table of sent streams, followed by the counters of the method.
@@ -68,8 +68,8 @@ func sentTable(out io.Writer, r *gen.Report) error {
 	return nil
 }
 
-// receivedTable writes the table of received flows and the latency histogram. lost is the loss over the whole run;
-// negative means unknown.
+// receivedTable writes the table of received flows, and the latency histogram. lost is the number of frames lost during
+// the whole run; negative means unknown.
 func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 	fmt.Fprintf(out, "received in %s\n\n", Span(r.Elapsed))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -119,7 +119,7 @@ func receivedTable(out io.Writer, r *sink.Report, lost int64) error {
 	return nil
 }
 
-// flowName returns the name of flow i. If there are several runs, the run number comes first.
+// flowName returns the name of flow i. If there are flows of several runs, the name starts with the number of the run.
 func flowName(r *sink.Report, i int) string {
 	f := &r.Flows[i]
 	if r.Runs < 2 {

@@ -12,14 +12,14 @@ type Text struct{ W io.Writer }
 // Update implements View.
 func (t Text) Update(s State) {
 	if s.Sent != nil && s.Sent.Last {
-		return // the last state is part of the table
+		return // the table contains the last state
 	}
 	if line := line(s); line != "" {
 		fmt.Fprintln(t.W, line)
 	}
 }
 
-// line returns a state as one line. Rates and latencies cover the time since the previous line.
+// line returns the text for a state, in one line. Rates and latencies are those since the previous line.
 func line(s State) string {
 	var b strings.Builder
 	if s.Sent != nil {

@@ -12,35 +12,36 @@ import (
 	"loam/gen/sink"
 )
 
-// Live is a full-screen view in the terminal, which is redrawn with each state. q or Ctrl-C ends the run. Its user
-// calls Show on the main goroutine.
+// Live is a full-screen view in the terminal, which is redrawn for each state. The keys q and Ctrl-C end the run. The
+// caller calls Show in the main goroutine.
 type Live struct {
 	program *tea.Program
 	out     io.Writer
-	began   chan struct{} // closed when there is a terminal
+	began   chan struct{} // closed when the terminal is ready
 }
 
-// NewLive returns a Live view. It calls stop when the user asks to end the run. control is for the keys that change
-// the rate; it may be nil.
+// NewLive returns a Live view. The view calls stop when the user ends the run. control is used for the keys that change
+// the rate; if it is nil, there are no such keys.
 func NewLive(in io.Reader, out io.Writer, control *gen.Control, stop func()) *Live {
 	began := make(chan struct{})
 	s := screen{stop: stop, begin: func() { close(began) }, keys: keys{control: control}}
 	return &Live{tea.NewProgram(s, tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()), out, began}
 }
 
-// Show draws the view until Finish is called. An error before Began is closed means that there is no terminal.
+// Show draws the view until Finish is called. If it returns an error before Began is closed, there is no usable
+// terminal.
 func (l *Live) Show() error {
 	_, err := l.program.Run()
 	return err
 }
 
-// Began returns a channel that is closed when Show has a terminal.
+// Began returns a channel that is closed when the terminal of Show is ready.
 func (l *Live) Began() <-chan struct{} { return l.began }
 
 // Update implements View.
 func (l *Live) Update(s State) { l.program.Send(s) }
 
-// Finish implements View. It restores the screen and writes the table.
+// Finish implements View. It restores the screen and writes the table of results.
 func (l *Live) Finish(r Result) error {
 	l.program.Quit()
 	l.program.Wait()
@@ -51,7 +52,7 @@ func (l *Live) Finish(r Result) error {
 type screen struct {
 	State
 	history []float64 // frames per second, the latest last
-	width   int       // of the terminal in characters; 0: not known yet
+	width   int       // width of the terminal in characters; 0: not known yet
 	height  int
 	begin   func() // called once at the start
 	stop    func()
@@ -59,7 +60,7 @@ type screen struct {
 	keys    keys
 }
 
-// widest is the number of seconds in the chart.
+// widest is the maximum number of values in the chart, one per second.
 const widest = 60
 
 // Init implements tea.Model.
@@ -108,7 +109,7 @@ func (s screen) View() tea.View {
 	return tea.NewView(strings.Join(append(lines, below...), "\n"))
 }
 
-// The assumed size, in characters, of a terminal that does not report it.
+// Size of the terminal in characters that is assumed if the terminal does not report its size.
 const usualWidth, usualHeight = 80, 24
 
 // column is a column of the table of streams.
@@ -118,8 +119,8 @@ type column struct {
 	value func(*gen.Flow) string
 }
 
-// columns are in order of importance: if the terminal is too narrow, the last ones are omitted. Their widths
-// include a leading space.
+// columns are ordered by importance: if the terminal is too narrow, the last ones are omitted. A width is in characters
+// and includes a leading space.
 var columns = []column{
 	{"rate", 12, func(f *gen.Flow) string { return Rate(f.PPS) }},
 	{"asked", 12, func(f *gen.Flow) string { return f.Asked }},
@@ -128,11 +129,12 @@ var columns = []column{
 	{"layer 1", 13, func(f *gen.Flow) string { return Bits(f.L1Bits) }},
 }
 
-// leastName is the minimum width of a stream's name, and margin the free space at the left of all lines.
+// leastName is the minimum width of a stream's name, and margin the number of blanks at the left of all lines, in
+// characters.
 const leastName, margin = 10, 2
 
-// above returns the lines about sent frames, with as many streams and columns as fit. If frames are only received,
-// it returns the time and the chart of the rate.
+// above returns the lines about sent frames, with as many streams and columns as there is space for. If the run only
+// receives, it returns the time and the chart of the rate.
 func (s screen) above(width, height int) []string {
 	if s.Sent == nil {
 		return s.chart([]string{"  " + clock(s.Received.Elapsed)}, width, height)
@@ -153,7 +155,7 @@ func (s screen) above(width, height int) []string {
 	}
 	lines := []string{"  " + clock(s.Sent.Elapsed), row("stream", func(c column) string { return c.name })}
 	streams := s.Sent.Streams
-	const beside = 3 // time, header, and the number of omitted streams
+	const beside = 3 // lines besides the streams: time, header, and the number of omitted streams
 	if room := max(1, height-beside); len(streams) > room {
 		streams = streams[:room]
 	}
@@ -166,7 +168,7 @@ func (s screen) above(width, height int) []string {
 	return s.chart(lines, width, height)
 }
 
-// chart adds the chart of the rate to lines if there is room.
+// chart adds the chart of the rate to lines if height allows two more lines.
 func (s screen) chart(lines []string, width, height int) []string {
 	if len(lines)+2 > height {
 		return lines
@@ -175,11 +177,11 @@ func (s screen) chart(lines []string, width, height int) []string {
 	return append(lines, "", "  "+bars(h))
 }
 
-// leastAbove is the minimum number of lines about sent frames.
+// leastAbove is the minimum number of lines for the part about sent frames.
 const leastAbove = 4
 
-// below returns the lines about received frames and the key to end the run. In a low terminal the latencies of the
-// last second and the histogram are omitted.
+// below returns the lines about received frames, and the line with the keys. If the terminal has few lines, the
+// latencies of the last second and the histogram are omitted.
 func (s screen) below(width, height int) (lines []string) {
 	foot := append([]string{""}, s.keys.lines(width)...)
 	if s.ending {
@@ -214,10 +216,10 @@ func recent(width int, l *sink.Latency) []string {
 	return wrap(width, "this second: median "+Span(l.P50), "99 % "+Span(l.P99), "99.9 % "+Span(l.P999), "most "+Span(l.Max))
 }
 
-// wrap joins items into lines of at most width characters. A longer item gets a line of its own.
+// wrap joins items into lines of at most width characters. An item that is longer gets a line of its own.
 func wrap(width int, items ...string) []string { return join(width, "   ", items) }
 
-// join is wrap with a separator.
+// join is wrap with the separator between.
 func join(width int, between string, items []string) (lines []string) {
 	line := ""
 	for _, item := range items {

@@ -7,11 +7,12 @@ import (
 	"loam/wire"
 )
 
-// maxDepth is the largest number of headers to parse, as many as a template can have.
+// maxDepth is the maximum number of headers that are parsed; a template cannot have more.
 const maxDepth = 16
 
-// find returns the tag of a frame. It looks after UDP, TCP or ICMP over IPv4 or IPv6, with VLAN tags, labels and
-// tunnels in between, or else after the last known header.
+// find returns the tag of a frame. The tag is at the start of the payload of UDP, TCP or ICMP over IPv4 or IPv6, also
+// within VLAN tags, MPLS labels and tunnels. If the frame has none of these protocols, find looks after the last header
+// that it can parse.
 func find(b []byte) (measure.Tag, bool) {
 	// Fast path for most frames: UDP over IPv4 or IPv6, without VLAN tags.
 	const udp4 = wire.EthernetLen + wire.IPv4MinLen + wire.UDPLen
@@ -38,13 +39,13 @@ const (
 	sctpDataLen           = 16
 )
 
-// walker parses headers from the outside in.
+// walker parses the headers of a frame, from the outermost to the innermost.
 type walker struct {
 	rest []byte
 	next func(*walker) bool // parses the next header; nil: rest is the payload
 }
 
-// body returns the payload of a frame after the last known header, or nil if the frame is malformed.
+// body returns the bytes after the last header that can be parsed, or nil if the frame is malformed.
 func body(b []byte) []byte {
 	w := walker{b, (*walker).ethernet}
 	for range maxDepth {
@@ -82,7 +83,7 @@ func (w *walker) etherType(t wire.EtherType) bool {
 	return true
 }
 
-// skip skips a header that does not identify its payload.
+// skip skips a header that does not contain the type of its payload.
 func (w *walker) skip(n int) bool {
 	if len(w.rest) < n {
 		return false
@@ -91,8 +92,8 @@ func (w *walker) skip(n int) bool {
 	return true
 }
 
-// mpls parses one label. The payload after the last label has no type number; an IP packet is recognized by its
-// version.
+// mpls parses one label of an MPLS stack. The payload after the last label has no type; an IP packet is recognised by
+// its version field.
 func (w *walker) mpls() bool {
 	h, rest, err := wire.ParseMPLS(w.rest)
 	if err != nil || len(rest) == 0 {
@@ -118,7 +119,8 @@ func (w *walker) ipv6() bool {
 	return err == nil && w.protocol(h.NextHeader)
 }
 
-// protocol selects the parser for the payload of an IP packet. For an unknown protocol, rest is the payload.
+// protocol selects the parser for the payload of an IP packet with protocol p. If p is unknown, rest is the payload of
+// the frame.
 func (w *walker) protocol(p wire.Protocol) bool {
 	const ipip, ipv6ip, sctpProtocol = 4, 41, 132 // RFC 2003, RFC 2473, RFC 9260
 	switch p {
@@ -157,7 +159,7 @@ func (w *walker) udp() bool {
 	return err == nil
 }
 
-// sctp parses the common header, and the header of a DATA chunk behind it (RFC 9260 section 3).
+// sctp parses the common header of SCTP, and the header of the DATA chunk after it (RFC 9260 section 3).
 func (w *walker) sctp() bool {
 	const data = 0
 	if !w.skip(sctpLen) {
@@ -175,7 +177,7 @@ func (w *walker) vxlan() bool {
 	return err == nil
 }
 
-// geneve parses a header with its options (RFC 8926 section 3.4).
+// geneve parses a Geneve header with its options (RFC 8926 section 3.4).
 func (w *walker) geneve() bool {
 	if len(w.rest) < geneveLen {
 		return false
@@ -184,8 +186,8 @@ func (w *walker) geneve() bool {
 	return w.skip(geneveLen+options) && w.etherType(wire.EtherType(t))
 }
 
-// gtpu parses the header of a user packet (3GPP TS 29.281 section 5.1). If any of the flags E, S and PN is set,
-// four more bytes follow. E also announces extension headers, which are not parsed.
+// gtpu parses the header of a GTP-U user packet (3GPP TS 29.281 section 5.1). If any of the flags E, S and PN is set,
+// four more bytes follow. The flag E also announces extension headers, which are not parsed.
 func (w *walker) gtpu() bool {
 	const optional, more, packet = 7, 4, 0xff
 	if len(w.rest) < gtpuLen || w.rest[1] != packet {
@@ -198,7 +200,7 @@ func (w *walker) gtpu() bool {
 	return w.skip(n) && w.ip()
 }
 
-// ip parses a packet that is identified only by its version field.
+// ip parses an IP packet, whose version only the version field gives.
 func (w *walker) ip() bool {
 	if len(w.rest) == 0 {
 		return false

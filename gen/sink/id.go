@@ -2,16 +2,16 @@ package sink
 
 import "fmt"
 
-// ID identifies a numbered sequence of a sender. Each flow of each queue of each stream has its own sequence
-// numbers, because the network or a second queue may legitimately reorder frames of different flows. An ID is the
-// stream number in a tag: 5 bits of stream, 5 bits of queue and 6 bits of flow.
+// ID identifies a sequence of numbered frames of a sender. Each flow of each queue of each stream has its own sequence
+// numbers, because the network, or sending on several queues, may legitimately reorder frames of different flows. An ID
+// is the stream number in a tag. It consists of 5 bits for the stream, 5 bits for the queue, and 6 bits for the flow.
 type ID uint16
 
 // The number of streams, queues and flows that an ID can represent.
 const (
 	MaxStreams = 32
 	MaxQueues  = 32
-	MaxFlows   = 64 // per stream and queue; further flows share these numbers
+	MaxFlows   = 64 // for each stream and queue; further flows share these numbers
 )
 
 // NewID returns the ID of a flow. All numbers start at 0.

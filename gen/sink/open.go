@@ -11,8 +11,9 @@ import (
 	"loam/wire"
 )
 
-// Open returns receivers that together receive every frame arriving on an interface. An XDP socket is bound to a
-// single queue, so xdp yields one receiver per queue; the other methods yield one. On error, no receiver is left open.
+// Open returns receivers that together receive every frame arriving on an interface. An XDP socket is bound to a single
+// queue, so for the method xdp there is one receiver per queue. For the other methods there is one receiver. On error,
+// no receiver is left open.
 func Open(m method.Method, c method.Config) (all []method.Receiver, err error) {
 	if m.Listen == nil {
 		return nil, fmt.Errorf("the method %s does not receive", m.Name)
@@ -35,8 +36,8 @@ func Open(m method.Method, c method.Config) (all []method.Receiver, err error) {
 	return all, nil
 }
 
-// carriers match the frames that may contain a tag, for receivers that take matching frames away from the kernel.
-// ARP and ICMPv6 do not match, because hosts need them to find each other.
+// carriers match the frames that may contain a tag. They are for receivers that take matching frames away from the
+// kernel. ARP and ICMPv6 do not match, because the kernel needs them to find other hosts, and to be found.
 var carriers = func() (rules []match.Rule) {
 	for _, t := range []wire.EtherType{wire.TypeIPv4, wire.TypeVLAN, wire.TypeQinQ, wire.TypeMPLS} {
 		rules = append(rules, match.Rule{EtherType: t})

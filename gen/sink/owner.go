@@ -11,36 +11,36 @@ import (
 	"loam/gen/method"
 )
 
-// key identifies a numbered sequence: a flow of a run.
+// key identifies a sequence of numbered frames: a flow of a run.
 type key struct {
 	run uint16
 	id  ID
 }
 
-// followed is a flow with its tracker.
+// followed is a tracked flow.
 type followed struct {
 	*measure.Tracker
-	latest int64 // arrival time of the latest frame, in ns since 1970
+	latest int64 // arrival time of the latest frame, in nanoseconds since 1970
 }
 
-// owner owns the trackers. If there are MaxTracked of them, a new flow replaces the flow that has been silent for
-// longest, provided its silence is at least retireAfter. The counts of a replaced flow remain in the totals.
+// owner owns the trackers. If there are MaxTracked of them, a new flow replaces the flow that has received no frame for
+// longest, if that time is at least retireAfter. The counts of a replaced flow remain in the totals.
 type owner struct {
 	sink      *Sink
 	trackers  map[key]*followed
 	untracked uint64
-	full      int64 // arrival time until which no flow can be replaced
+	full      int64 // no flow can be replaced before this arrival time
 
 	retired Counts
-	latency *hdrhistogram.Histogram // latencies of retired flows
+	latency *hdrhistogram.Histogram // latencies of flows that were replaced
 
 	// State at the previous report, from which Recent is computed.
 	before time.Duration
 	counts Counts
-	shape  []int64 // counts of the latency histogram
+	shape  []int64 // counts in the latency histogram
 }
 
-// retireAfter is the silence after which a flow may be replaced by a new one.
+// retireAfter is the time without a frame after which a flow may be replaced by a new one.
 const retireAfter = 10 * time.Second
 
 func newOwner(s *Sink) *owner {
@@ -65,7 +65,7 @@ func (o *owner) loop() {
 	}
 }
 
-// take counts the arrivals of a batch in their trackers. It creates trackers for new flows.
+// take counts the arrivals in a batch with the trackers of their flows. It creates trackers for new flows.
 func (o *owner) take(b *batch) {
 	for i := range b.n {
 		a := &b.arrivals[i]
@@ -84,8 +84,8 @@ func (o *owner) take(b *batch) {
 	}
 }
 
-// retire drops the tracker of the flow that has been silent for longest. It reports whether a flow was silent for
-// long enough.
+// retire removes the tracker of the flow that has received no frame for longest. It returns false if no flow may be
+// replaced yet.
 func (o *owner) retire(now int64) bool {
 	if now < o.full {
 		return false
@@ -109,7 +109,7 @@ func (o *owner) retire(now int64) bool {
 	return true
 }
 
-// report builds a report of everything counted so far, and starts a new interval for Recent.
+// report returns a report of all frames counted so far. It starts a new interval for Report.Recent.
 func (o *owner) report() Report {
 	r := Report{Elapsed: time.Since(o.sink.start), Other: o.sink.other.Load(), Untracked: o.untracked, Total: o.retired}
 	for _, rx := range o.sink.receivers {
@@ -137,7 +137,7 @@ func (o *owner) report() Report {
 	return r
 }
 
-// recent returns what arrived since the previous report and starts a new interval.
+// recent returns the frames that have arrived since the previous report, and starts a new interval.
 func (o *owner) recent(r *Report, all *hdrhistogram.Histogram) Recent {
 	now := Recent{Over: r.Elapsed - o.before, Frames: r.Total.Received - o.counts.Received, Bytes: r.Total.Bytes - o.counts.Bytes}
 	if s := now.Over.Seconds(); s > 0 {
@@ -155,5 +155,5 @@ func (o *owner) recent(r *Report, all *hdrhistogram.Histogram) Recent {
 	return now
 }
 
-// fcsLen is the length of the frame check sequence, which receivers do not see.
+// fcsLen is the length of the frame check sequence in bytes, which is not part of a received frame.
 const fcsLen = 4

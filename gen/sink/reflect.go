@@ -8,10 +8,11 @@ import (
 	"loam/wire"
 )
 
-// Reflect returns a receiver that also sends every tagged UDP frame back to its sender, so that a generator can
-// measure round-trip times. Other frames are only received. Closing the receiver also closes tx.
+// Reflect returns a receiver that also sends each tagged UDP frame back to its sender, so that the sender can measure
+// round-trip times. Other frames are received as by r. Closing the receiver also closes tx.
 //
-// The TTL or hop limit of a reflected frame is decremented, so that two reflectors do not exchange a frame forever.
+// In a frame that is sent back, the TTL or hop limit is decremented, so that two reflectors do not exchange a frame
+// forever.
 func Reflect(r method.Receiver, tx method.Sender) method.Receiver {
 	return &reflector{Receiver: r, tx: tx}
 }
@@ -25,7 +26,7 @@ type reflector struct {
 	next int
 }
 
-// reflectBatch is the number of frames sent back at a time.
+// reflectBatch is the maximum number of frames that are sent back in one call of the sender.
 const reflectBatch = 64
 
 // Receive implements method.Receiver.
@@ -87,8 +88,9 @@ func (r *reflector) Close() error {
 	return err
 }
 
-// turn turns a UDP frame around. It swaps addresses and ports, which does not change any checksum, and decrements
-// the TTL or hop limit. ok is false for other frames and for frames at their last hop.
+// turn changes a UDP frame so that it goes back to its sender. It exchanges the addresses and the ports, which does not
+// change any checksum, and decrements the TTL or hop limit. ok is false for other frames, and for frames whose TTL or
+// hop limit is used up.
 func turn(b []byte) (ok bool) {
 	const at, ports = wire.EthernetLen, 2
 	if len(b) < at+wire.IPv4MinLen+wire.UDPLen {

@@ -8,7 +8,7 @@ import (
 	"loam/gen/measure"
 )
 
-// Report is everything that a sink has received.
+// Report counts everything that a sink has received.
 type Report struct {
 	Elapsed   time.Duration `json:"elapsed_ns"`
 	Total     Counts        `json:"total"`
@@ -16,48 +16,48 @@ type Report struct {
 	Runs      int           `json:"runs"`            // number of runs among the tracked flows
 	Other     uint64        `json:"other"`           // frames without a tag
 	Untracked uint64        `json:"untracked"`       // tagged frames of flows beyond MaxTracked
-	Recent    Recent        `json:"recent"`          // since the previous report
-	Dropped   uint64        `json:"dropped"`         // frames dropped because the receiver's own ring was full
+	Recent    Recent        `json:"recent"`          // traffic since the previous report
+	Dropped   uint64        `json:"dropped"`         // frames that were dropped because the receiver's own ring was full
 	Passed    uint64        `json:"passed"`          // frames that the method left to the kernel: see method.Passer
 }
 
 // Recent is the traffic that arrived between two reports.
 type Recent struct {
 	Over    time.Duration `json:"over_ns"`
-	Frames  uint64        `json:"frames"` // tagged, duplicates included
-	Bytes   uint64        `json:"bytes"`  // bytes of these frames, without FCS
+	Frames  uint64        `json:"frames"` // tagged frames, duplicates included
+	Bytes   uint64        `json:"bytes"`  // bytes of the tagged frames, without FCS
 	PPS     float64       `json:"pps"`    // frames per second
 	L2Bits  float64       `json:"bps"`    // bits of frames per second, FCS included
 	Latency Latency       `json:"latency"`
 }
 
-// Counts are the counters of one flow, or the sums over all flows.
+// Counts holds the counters of one flow, or the sums over all flows.
 type Counts struct {
-	Received   uint64 `json:"received"` // duplicates included
+	Received   uint64 `json:"received"` // frames received, duplicates included
 	Bytes      uint64 `json:"bytes"`    // bytes of the received frames, without FCS
 	Unique     uint64 `json:"unique"`
-	Lost       uint64 `json:"lost"` // of the numbers between the lowest and the highest that arrived
+	Lost       uint64 `json:"lost"` // missing numbers between the lowest and the highest number that arrived
 	Duplicates uint64 `json:"duplicates"`
 	Reordered  uint64 `json:"reordered"`
 	Ancient    uint64 `json:"ancient"`  // too late to classify; also counted as lost
 	Negative   uint64 `json:"negative"` // negative latency: the clocks disagree
-	// Before is how many numbers are below the lowest that arrived. These frames were lost, or were sent before the
-	// sink started. They are not included in Lost.
+	// Before is the number of sequence numbers below the lowest number that arrived. These frames were lost, or were
+	// sent before the sink started. Lost does not include them.
 	Before uint64 `json:"before"`
 
 	Latency Latency       `json:"latency"`
-	Jitter  time.Duration `json:"jitter_ns"`  // RFC 3550 section 6.4.1; for a total: the largest
-	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: largest lateness of a frame, in arrivals
+	Jitter  time.Duration `json:"jitter_ns"`  // as defined in RFC 3550 section 6.4.1; for a total: the largest of all flows
+	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: largest number of arrivals by which a frame was late
 }
 
-// Flow holds the counters of one flow: a sequence of tagged frames that a sender has numbered.
+// Flow holds the counters of one flow, which is a sequence of numbered frames of one sender.
 type Flow struct {
-	Run uint16 `json:"run"` // random number of the sender's run
+	Run uint16 `json:"run"` // random number of the sender's run, from its tags
 	ID  ID     `json:"id"`
 	Counts
 }
 
-// Latency is a summary of the times from sending to receiving.
+// Latency summarises the times from the sending of frames to their arrival.
 type Latency struct {
 	Count int64         `json:"count"`
 	Min   time.Duration `json:"min_ns"`
@@ -68,11 +68,11 @@ type Latency struct {
 	P999  time.Duration `json:"p999_ns"`
 	P9999 time.Duration `json:"p9999_ns"`
 	Max   time.Duration `json:"max_ns"`
-	// Buckets count the latencies up to each bound. They are set only in Report.Total.
+	// Buckets count the latencies up to certain bounds. They are set only in Report.Total.
 	Buckets []Bucket `json:"buckets,omitempty"`
 }
 
-// Bucket is the number of latencies not longer than Bound. It includes all smaller buckets.
+// Bucket is the number of latencies that are at most Bound. It includes those of all smaller buckets.
 type Bucket struct {
 	Bound time.Duration `json:"le_ns"`
 	Count uint64        `json:"count"`
@@ -86,8 +86,8 @@ var bounds = func() (all []time.Duration) {
 	return append(all, 10*time.Second)
 }()
 
-// buckets returns the cumulative buckets of a histogram. Its values have three significant digits, so a latency
-// near a bound may be counted on either side.
+// buckets returns the cumulative buckets of a histogram. The histogram stores three significant digits, so a latency
+// close to a bound may be counted on the wrong side of it.
 func buckets(h *hdrhistogram.Histogram) []Bucket {
 	if h.TotalCount() == 0 {
 		return nil

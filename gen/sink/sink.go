@@ -1,8 +1,8 @@
-// Package sink is the receiving end of a generator. It receives tagged frames and reports for each flow how many
-// were lost, duplicated and reordered, and their latency.
+// Package sink receives the frames of a generator. It reports for each flow the number of frames that were lost,
+// duplicated and reordered, and their latency.
 //
-// Reading order: body.go (finds the tag in a frame), id.go (identifies flows), this file (the goroutines), owner.go
-// (owns the counters), report.go.
+// Reading order: body.go (finds the tag in a frame), id.go (identifies flows), sink.go (the goroutines), owner.go (owns
+// the counters), report.go.
 //
 //	receiver ──arrivals──> owner of the trackers ──> reports
 //	receiver ──arrivals──>
@@ -17,27 +17,29 @@ import (
 	"loam/gen/method"
 )
 
-// MaxTracked is the largest number of flows that are tracked at a time, each with about 300 kB. Frames of further
+// MaxTracked is the maximum number of flows that are tracked at a time. Each uses about 300 kB. Tagged frames of other
 // flows are only counted.
 const MaxTracked = 256
 
-// patience is the longest single wait of a receiver, and so the delay until it notices a stop.
+// patience is the maximum time that a receiver waits for a frame, which is also the delay until it notices that the
+// sink is being stopped.
 const patience = 20 * time.Millisecond
 
-// lastFrames limits how long a sink continues to receive after Stop, in case frames never cease to arrive.
+// lastFrames is the maximum time for which a sink continues to receive after Stop, since frames may never cease to
+// arrive.
 const lastFrames = time.Second
 
-// batchSize is the number of arrivals passed through a channel at a time.
+// batchSize is the number of arrivals that are sent over a channel at a time.
 const batchSize = 256
 
-// arrival is the arrival of one tagged frame. at is in nanoseconds since 1970.
+// arrival describes the arrival of one tagged frame. at is in nanoseconds since 1970.
 type arrival struct {
 	tag   measure.Tag
 	at    int64
 	bytes int
 }
 
-// batch is a buffer that circulates between a receiver and the owner.
+// batch is a buffer of arrivals. A receiver fills it, and the owner empties and returns it.
 type batch struct {
 	n        int
 	arrivals [batchSize]arrival
@@ -48,12 +50,13 @@ type Sink struct {
 	receivers []method.Receiver
 	start     time.Time
 
-	// full: receivers send, the owner receives, Stop closes it after the receivers have ended. If it is full,
-	// receivers wait, and the rings of their methods fill up.
+	// full: receivers send, the owner receives. Stop closes it after the receivers have ended. If it is full, receivers
+	// wait, and meanwhile their receive rings fill up.
 	full chan *batch
-	// free: the owner sends, receivers receive, it is never closed. It has room for all batches.
+	// free: the owner sends, receivers receive. It is never closed. It has room for all batches.
 	free chan *batch
-	// ask: Report sends and the owner receives. Each request has a channel with a capacity of one for the answer.
+	// ask: the method Report sends, and the owner receives. Each request is a channel with a capacity of one, to which
+	// the owner sends the report.
 	ask chan chan Report
 	// ended is closed by the owner when it returns.
 	ended chan struct{}
@@ -66,10 +69,10 @@ type Sink struct {
 	err             error
 }
 
-// Start begins to receive from the given receivers. The sink owns them from now on, and Stop closes them.
+// Start begins to receive from the given receivers. The sink then owns them; Stop closes them.
 func Start(receivers ...method.Receiver) *Sink {
 	s := &Sink{receivers: receivers, start: time.Now(), ask: make(chan chan Report), ended: make(chan struct{})}
-	const each = 16 // batches per receiver
+	const each = 16 // number of batches per receiver
 	s.full, s.free = make(chan *batch, each*len(receivers)), make(chan *batch, each*len(receivers))
 	for range cap(s.free) {
 		s.free <- new(batch)
@@ -81,7 +84,7 @@ func Start(receivers ...method.Receiver) *Sink {
 	return s
 }
 
-// receive is the goroutine of a receiver. It passes tags to the owner.
+// receive is the goroutine for one receiver. It sends the tags of received frames to the owner.
 func (s *Sink) receive(r method.Receiver) {
 	b, other := <-s.free, uint64(0)
 	got := func(frame []byte, at int64) {
@@ -102,7 +105,7 @@ func (s *Sink) receive(r method.Receiver) {
 		}
 		b.n++
 	}
-	var ending time.Time // when the stop was noticed
+	var ending time.Time // time at which the goroutine noticed the stop
 	for {
 		n, err := r.Receive(patience, got)
 		s.received.Add(uint64(n))
@@ -138,7 +141,7 @@ func (s *Sink) fail(err error) {
 	}
 }
 
-// Err returns the first error of a receiver. That receiver has ended.
+// Err returns the first error of a receiver, or nil. That receiver has stopped receiving.
 func (s *Sink) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,7 +151,7 @@ func (s *Sink) Err() error {
 // Received returns the number of frames received so far, tagged or not.
 func (s *Sink) Received() uint64 { return s.received.Load() }
 
-// Report returns a report of everything received so far. Any goroutine may call it.
+// Report returns a report of all frames received so far. Any goroutine may call it.
 func (s *Sink) Report() Report {
 	answer := make(chan Report, 1)
 	select {
@@ -159,8 +162,8 @@ func (s *Sink) Report() Report {
 	}
 }
 
-// Stop receives the frames that are already available and closes the receivers. It returns the final report and the
-// first error of a receiver.
+// Stop receives the frames that are already available, and then closes the receivers. It returns the final report, and
+// the first error of a receiver.
 func (s *Sink) Stop() (Report, error) {
 	s.stop.Store(true)
 	s.receiving.Wait()

@@ -3,12 +3,13 @@ package thread
 // Profile is a timer on the CPU time of one thread, for profiling. All times are CPU time of the thread, in
 // nanoseconds. The zero value is no timer.
 type Profile struct {
-	Own      bool  // the thread has its own timer; otherwise, the process timer is used
+	Own      bool  // the thread has a timer of its own; otherwise, the process's timer applies to the thread
 	next     int64 // CPU time at which the timer expires; 0: it is not armed
 	interval int64 // interval after the first expiration; 0: the timer expires once
 }
 
-// Set arms the thread's own timer, which first expires after first, or stops it if first is 0.
+// Set starts the thread's own timer, or stops it if first is 0. used is the thread's CPU time now. The timer expires
+// when the thread has used first more CPU time, and then after every interval.
 func (p *Profile) Set(used, first, interval int64) {
 	p.next, p.interval = 0, interval
 	if first > 0 {
@@ -16,8 +17,9 @@ func (p *Profile) Set(used, first, interval int64) {
 	}
 }
 
-// Next returns when the timer expires, or Never. process is the interval of the process timer; 0: that is off. For
-// a process timer that is not armed on this thread yet, Next returns 0, so that Due is called and arms it.
+// Next returns the CPU time at which the timer expires, or Never. process is the interval of the process's timer; 0
+// means that it is off. If the process's timer applies and is not armed on this thread yet, Next returns 0, so that the
+// kernel calls Due, which arms it.
 func (p *Profile) Next(process int64) int64 {
 	switch {
 	case p.next != 0 && (p.Own || process != 0):
@@ -28,8 +30,8 @@ func (p *Profile) Next(process int64) int64 {
 	return Never
 }
 
-// Due reports whether the timer has expired, and arms it again. Missed intervals are skipped. The process timer
-// first expires on a thread one interval after the first call of Due.
+// Due reports whether the timer has expired at the CPU time used, and arms it for the next interval. Missed intervals
+// are skipped. The process's timer first expires on a thread one interval after the first call of Due.
 func (p *Profile) Due(used, process int64) bool {
 	if !p.Own {
 		if process == 0 {

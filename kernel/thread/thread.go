@@ -1,27 +1,27 @@
-// Package thread records the threads that the Go runtime starts (its Ms): which are ready to run, which wait, for
-// what and until when, and which signals are pending. It knows neither registers nor memory nor the time. The
-// kernel runs the threads and asks this package which one to run.
+// Package thread records the threads that the Go runtime starts (its Ms): which threads are ready to run, which wait,
+// for what and until when, and which signals are pending. The package does not access registers, memory or clocks. The
+// kernel runs the threads, and calls this package to choose the next one.
 //
-// A thread is Ready, in a queue; Running, on a CPU; or Waiting for a key until a deadline. A key is any number that
-// the waiting and the waking side agree on; most often it is the address of a futex. A waiting thread gets a
-// result, which is the result of the call in which it waits. The result says whether it was woken, interrupted or
-// timed out.
+// A thread is Ready, in a queue; Running, on a CPU; or Waiting for a key until a deadline. A key is any number on which
+// the waiting thread and the thread that wakes it agree; most often it is the address of a futex. A waiting thread gets
+// a result, which its blocking call returns: it was woken, interrupted, or timed out.
 //
-// Most programs have some dozens of threads, because a goroutine that blocks in a Loam call does not hold one. Programs
-// that lock many goroutines to threads have thousands. So no operation but Expire depends on how many there are, and
-// Expire looks only at threads that wait until a deadline.
+// Most programs have some dozens of threads, because a goroutine that blocks in a Loam call does not hold a thread.
+// Programs that lock many goroutines to threads have thousands. So the cost of an operation does not grow with the
+// number of threads. The exception is Expire, which looks at all threads that wait until a deadline.
 //
-// Nothing here allocates or locks: the caller provides the locking, and memory for more than the first records (Extend).
+// Nothing in this package allocates or locks. The caller provides the locking, and memory for records beyond the first
+// chunk (Extend).
 package thread
 
 // ID identifies a thread. Programs see it as the thread ID (gettid(2)).
 type ID int32
 
-// None is the ID of no thread.
+// None means no thread; no thread has this ID.
 const None ID = 0
 
-// Max is the maximum number of threads at a time. It is above the number of threads that any program starts (the Go
-// runtime's own limit is 10,000): memory is the limit. Linux has 32,768 process IDs by default.
+// Max is the maximum number of threads at a time. Programs reach other limits first: the Go runtime allows 10,000
+// threads, and memory is limited. Linux has 32,768 process IDs by default.
 const Max = 1<<16 - 1
 
 // Never is a deadline that never passes.
@@ -60,11 +60,11 @@ type Thread struct {
 	Rung    bool // the pending SIGURG was sent by the timer Alarm
 
 	FSBase uint64
-	Page   uintptr        // address of the page with the thread's registers, set by the owner
+	Page   uintptr        // address of the page with the thread's registers; set by package kernel
 	Name   [nameSize]byte // name set by prctl(PR_SET_NAME), with a terminating NUL
 
-	next, before  ID // neighbours in the ready queue or in a bucket of waiting threads; next also links unused records
-	later, sooner ID // neighbours in the list of threads with a deadline, which is not sorted
+	next, before  ID // neighbours in the queue of Ready threads or in a bucket; next also links unused records
+	later, sooner ID // neighbours in the list of threads with a deadline; the list is not sorted
 	key           uint64
 	deadline      int64
 	late          int64 // result of the waiting call if the deadline passes
@@ -82,7 +82,7 @@ type list struct{ head, tail ID }
 type Table struct {
 	first  [ChunkThreads]Thread              // records of the lowest IDs; index 0 is not used
 	chunks [(Max + 1) / ChunkThreads]uintptr // addresses of the chunks with the other records; the first element is not used
-	room   ID                                // IDs below room that are not in first have a record in a chunk
+	room   ID                                // IDs from ChunkThreads up to room-1 have a record in a chunk
 	used   ID                                // highest ID used so far
 	ended  int                               // length of the list of unused IDs
 	unused ID                                // list of the IDs up to used whose threads have ended
@@ -101,7 +101,7 @@ func (t *Table) At(id ID) *Thread {
 	return &chunkAt(t.chunks[id/ChunkThreads])[id%ChunkThreads]
 }
 
-// Full reports whether New needs more memory, which Extend adds.
+// Full reports whether the next New needs more memory, which the caller adds with Extend.
 func (t *Table) Full() bool {
 	return t.unused == None && t.used < Max && t.used+1 >= max(t.room, ChunkThreads)
 }
@@ -121,14 +121,14 @@ func (t *Table) Exists(id ID) bool {
 	return id > None && id <= t.used && t.At(id).State != Unused
 }
 
-// Last returns the largest ID that a thread may have now.
+// Last returns the highest ID used so far. No thread has a larger one.
 func (t *Table) Last() ID { return t.used }
 
 // Count returns the number of threads.
 func (t *Table) Count() int { return int(t.used) - t.ended }
 
-// New adds a thread in state Running. It reports false if there are too many, or if the table is Full. A reused record
-// keeps its Page.
+// New adds a thread in state Running. It returns false if there are Max threads, or if the table is Full. A reused
+// record keeps its Page.
 func (t *Table) New() (ID, bool) {
 	id := t.unused
 	switch {
@@ -142,7 +142,7 @@ func (t *Table) New() (ID, bool) {
 		return None, false
 	}
 	th := t.At(id)
-	*th = Thread{State: Running, Page: th.Page} // the owner uses the thread's page again
+	*th = Thread{State: Running, Page: th.Page} // package kernel uses the page again for the new thread
 	return id, true
 }
 
@@ -201,8 +201,8 @@ func (t *Table) Take() ID {
 // HasReady reports whether Take would return a thread.
 func (t *Table) HasReady() bool { return t.ready.head != None }
 
-// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is its result if the deadline
-// passes. The longest waiting thread is woken first.
+// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is the thread's result if the
+// deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
@@ -220,7 +220,8 @@ func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	}
 }
 
-// bucket returns the index of the list of waiting threads for a key. Most keys are addresses of 32-bit words.
+// bucket returns the index in waiting for a key, by a multiplicative hash. The lowest two bits of the key are dropped,
+// since most keys are addresses of 32-bit words.
 func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 56) }
 
 // wake makes a waiting thread Ready, with a result.
@@ -269,7 +270,7 @@ func (t *Table) WaitsFor(id ID, key uint64) bool {
 	return t.At(id).State == Waiting && t.At(id).key == key
 }
 
-// Earliest returns a lower bound of all deadlines; Never if there is none.
+// Earliest returns a time that is not after any deadline; Never if no thread has a deadline.
 func (t *Table) Earliest() int64 {
 	if t.earliest == 0 {
 		return Never

@@ -18,11 +18,11 @@ const (
 	Fault
 	// Exception: an instruction caused another exception. Frame.Vector is its vector.
 	Exception
-	// Interrupted: the CPU was needed for something else, or Kick was called. The caller handles any request that
-	// came with a Kick, and calls Run again.
+	// Interrupted: the thread was stopped because its CPU had other work, or because Kick was called. The caller
+	// handles the request for which Kick was called, if there is one, and calls Run again.
 	Interrupted
-	// Moved: the thread has not run, because another thread was in ring 3 on this CPU since, or the thread on another CPU: see
-	// Watch. The caller calls Run again.
+	// Moved: the thread has not run. Since its last run, another thread has used ring 3 of this CPU, or this thread has
+	// changed CPUs. Run returns Moved only while Watch is on. The caller calls Run again.
 	Moved
 )
 
@@ -44,8 +44,8 @@ type Context struct {
 	space *Space
 }
 
-// NewContext returns a context with all registers zero, in a space that must outlive it. The caller releases it by
-// Close.
+// NewContext returns a context for a thread of space s, with all registers zero. s must outlive the context. The caller
+// releases the context by Close.
 func NewContext(s *Space) (*Context, error) {
 	pa, ok := shared.takeThread()
 	if !ok {
@@ -65,9 +65,9 @@ func (c *Context) Close() {
 	c.page = nil
 }
 
-// Registers returns the registers of the thread while it is not running. The next Run loads changes. After a system
-// call CX and R11 are restored only if Restore was called. Changes to CS, SS and to flags that ring 3 cannot change
-// are ignored.
+// Registers returns the registers of the thread, which must not be running. The next Run loads changed values. After a
+// system call, CX and R11 are loaded only if Restore was called. Changes to CS, to SS, and to flags that ring 3 cannot
+// change are ignored.
 func (c *Context) Registers() *amd64.Frame { return &c.page.frame }
 
 // Restore makes the next Run load all registers. It is needed after a system call that replaces them, such as
@@ -95,13 +95,14 @@ func (c *Context) Run() Reason {
 	return Interrupted
 }
 
-// Settle withdraws a Kick. The caller then looks for the request that came with it.
+// Settle clears the request of a Kick. The caller must call Settle before it looks for the reason of the Kick.
 func (c *Context) Settle() { atomic.StoreUint32(&c.page.stop, 0) }
 
 // FaultAddress returns the address of the last Fault. Bits of Frame.Code describe the kind of access that failed.
 func (c *Context) FaultAddress() uint64 { return c.page.fault }
 
-// Kick makes the Run in progress, or else the next one, return Interrupted. Any goroutine may call it.
+// Kick makes the current Run return Interrupted; if the thread is not running, the next Run returns it. Any goroutine
+// may call Kick.
 func (c *Context) Kick() {
 	atomic.StoreUint32(&c.page.stop, 1)
 	if n := atomic.LoadUint32(&c.page.cpu); n != 0 {
@@ -109,7 +110,8 @@ func (c *Context) Kick() {
 	}
 }
 
-// Watch makes Run return Moved whenever the thread enters ring 3 after another thread on the same CPU, or on another CPU than before.
+// Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if another thread has used ring 3 of
+// the CPU since this thread ran there, or if this thread enters ring 3 on a different CPU than before.
 func (c *Context) Watch(on bool) {
 	c.page.watched, c.page.placed = 0, 0
 	if on {
@@ -159,9 +161,10 @@ func (c *Context) SetVectors(b []byte) {
 // VectorComponents returns the components of the vector registers, as bits of XCR0.
 func (c *Context) VectorComponents() uint64 { return kernel.VectorComponents() }
 
-// SetDebug sets DR0 to DR3 and DR7. A control of 0 means that the thread has no breakpoints. Each Run after Restore loads the
-// registers. They stay in a CPU until a debug exception there: one that is not meant for its thread is ignored by the caller
-// (SDM volume 3, 17.2). Addresses and control must be valid for ring 3.
+// SetDebug sets the debug registers DR0 to DR3 (addresses) and DR7 (control). A control of 0 means that the thread has
+// no breakpoints. A Run after Restore loads the registers. The CPU keeps them for the threads that run on it next,
+// until a debug exception occurs. The caller must ignore a debug exception whose breakpoint the thread did not set (SDM
+// volume 3, 17.2). Addresses and control must be valid for ring 3.
 func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
 	const always = 1 << 10 // bit of DR7 that is always set
 	c.page.debug = addresses
@@ -170,10 +173,10 @@ func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
 	}
 }
 
-// DebugStatus returns DR6 as of the last debug exception.
+// DebugStatus returns DR6, the status register, as of the last debug exception.
 func (c *Context) DebugStatus() uint64 { return c.page.status }
 
-// save makes the CPU that holds the thread's x87 state save it.
+// save stores the thread's x87 state in its page. If another CPU holds the state, that CPU stores it.
 func (c *Context) save() {
 	if n := saveOwn(c.page); n != 0 {
 		kernelCall(kernel.CallSave, uintptr(n-1), 0)

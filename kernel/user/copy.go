@@ -6,12 +6,12 @@ import (
 	"loam/arch/amd64"
 )
 
-// Copies between kernel memory and user memory. They walk the page tables and access memory through the window (the mapping
-// of physical memory), so a bad address returns an error and never causes a fault. The space's lock is held for one page at
-// a time. A page that is unmapped meanwhile is freed only after the copy of that page.
+// Copies between kernel memory and user memory. They walk the page tables and access memory through the window (the
+// mapping of physical memory). So a bad address returns an error and never causes a fault. The space's lock is held
+// while one page is copied. If that page is unmapped meanwhile, its memory is freed only after the copy.
 
-// Read copies user memory at va to b. It returns the number of bytes copied, fewer than len(b) if the next byte is
-// not mapped. The caller then maps it and continues, or fails with EFAULT.
+// Read copies user memory at va to b. It returns the number of bytes copied. If the number is less than len(b), the
+// next byte is not mapped: the caller maps it and continues, or fails with EFAULT.
 func (s *Space) Read(va uint64, b []byte) int {
 	done := 0
 	for done < len(b) {
@@ -26,8 +26,8 @@ func (s *Space) Read(va uint64, b []byte) int {
 	return done
 }
 
-// Write copies b to user memory at va. It returns the number of bytes copied, as Read does; a page that is not
-// writable ends the copy.
+// Write copies b to user memory at va. It returns the number of bytes copied. It stops, as Read does, at a page that is
+// not mapped, and also at a page that is not writable.
 func (s *Space) Write(va uint64, b []byte) int {
 	done := 0
 	for done < len(b) {
@@ -42,8 +42,8 @@ func (s *Space) Write(va uint64, b []byte) int {
 	return done
 }
 
-// memory returns up to n bytes of user memory at va that lie in one page, or nil if the page is not mapped with the flags
-// in want. It is valid while the caller holds the lock.
+// memory returns up to n bytes of user memory at va, all in one page. It returns nil if the page is not mapped with the
+// flags in want. The slice is valid while the caller holds the lock.
 func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	if va >= Limit {
 		return nil
@@ -56,8 +56,8 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
 }
 
-// CompareAndSwap replaces the word at va, which is aligned to 4 bytes, if its value is old. It returns the previous value,
-// and false if the page is not mapped or not writable.
+// CompareAndSwap stores value in the 32-bit word at va if the word is old. va must be aligned to 4 bytes. It returns
+// the previous content, and false if the page is not mapped or not writable.
 func (s *Space) CompareAndSwap(va uint64, old, value uint32) (found uint32, ok bool) {
 	const size = 4
 	s.mu.RLock()

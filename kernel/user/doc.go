@@ -1,22 +1,22 @@
-// Package user runs threads in ring 3. It is ordinary Go above the runtime: a goroutine calls Context.Run, and the
-// thread runs until something happens. Run returns the reason, and the goroutine handles it and calls Run again.
-// While a thread's system call blocks, its goroutine is parked.
+// Package user runs threads in ring 3. It is ordinary Go code above the runtime. A goroutine calls Context.Run, and the
+// thread runs in ring 3 until a system call, a fault or an interrupt. Run returns the reason; the goroutine handles it
+// and calls Run again. While a thread's system call blocks, its goroutine is parked.
 //
 // # Parts
 //
 //	Context  the registers of one thread in ring 3, and Run
 //	Space    the page tables of one process, and copies to and from its memory
-//	Pages    physical pages for both, and for the memory of processes
+//	Pages    physical pages for contexts, for page tables, and for the memory of processes
 //
 // # How it runs
 //
-// During Run the goroutine keeps its P and its M. The kernel's core sees the M as a thread like any other. The
-// assembly in unikernel/overlay/_vm/runtime/loam_user_amd64.s enters ring 3 and returns.
+// During Run the goroutine keeps its P and its M. The kernel's core (package kernel) treats the M as it treats any
+// thread of ring 0. The assembly in unikernel/overlay/_vm/runtime/loam_user_amd64.s enters ring 3 and returns.
 //
-// A system call or an exception takes no lock and does not reach the core. An interrupt does reach it: the thread
-// is first brought back to the end of Run, then the interrupt is served as in ring 0. So signals of the Go runtime
-// (preemption, profiling) interrupt a goroutine that is about to return from a function. A request to preempt a
-// thread in ring 3 needs nothing else, since the signal sends an interrupt to the thread's CPU.
+// A system call or an exception takes no lock and does not enter the core. An interrupt does: the entry code first
+// moves the thread to the end of Run, and the core then handles the interrupt as one in ring 0. So signals of the Go
+// runtime (preemption, profiling) interrupt a goroutine that is about to return from a function. Nothing else is needed
+// to preempt a thread in ring 3: the signal sends an interrupt to the thread's CPU.
 //
 // The upper half of each address space is the kernel's and is the same everywhere. CR3 changes only when a CPU
 // enters ring 3 for another process; a goroutine in ring 0 runs in the address space that its CPU used last. The
@@ -25,17 +25,17 @@
 // # Invariants
 //
 //   - A context is used by one goroutine; only Kick may be called by other goroutines.
-//   - Values that the processor could reject on entry to ring 3 (an address, a selector, flags) are replaced or
-//     checked on each entry, whatever the context contains.
-//   - Apply returns only when no CPU has a translation to a removed page, and no copy uses it.
+//   - Values that the processor could reject on entry to ring 3 (an address, a selector, flags) are checked or replaced
+//     on each entry.
+//   - Apply returns only when no CPU has a translation to a removed page, and no copy uses such a page.
 //
 // # Rejected
 //
-// Entering the core on each way in and out, as threads of ring 0 do: it takes the lock, and every table of the core
-// would need a second kind of thread.
+// Entering the core on each entry to ring 3 and each return, as threads of ring 0 do for a call: this would take the
+// core's lock each time, and each table of the core would need a second kind of thread.
 //
-// A trap frame in the Go heap: the processor could store to it while its page is absent, during the split of a big
-// page.
+// A trap frame in the Go heap: the kernel splits big pages of the heap, and while it does, the page is absent. The
+// processor could store to the frame at that moment.
 //
-// Keeping vector registers in the processor while the goroutine serves a call: Go code uses them.
+// Keeping vector registers in the processor while the goroutine handles a call: Go code uses these registers.
 package user

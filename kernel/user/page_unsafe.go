@@ -7,8 +7,8 @@ import (
 	"loam/kernel"
 )
 
-// page is the memory of a context: one physical page, accessed through the window. The entry code knows the offsets
-// of its fields; a test checks them.
+// page is the memory of a Context: one physical page, accessed through the window. The assembly that enters ring 3 uses
+// the offsets of its fields; a test checks them.
 type page struct {
 	frame amd64.Frame
 
@@ -17,27 +17,28 @@ type page struct {
 	gsBase uint64
 	root   uint64  // physical address of the space's root table
 	active uintptr // address of the set of CPUs that use the space
-	stop   uint32  // not 0: the thread must not enter ring 3; atomic
-	cpu    uint32  // number of the CPU that runs the thread, plus one; 0: none; atomic
+	stop   uint32  // not 0: the thread must not enter ring 3 (Kick); atomic
+	cpu    uint32  // number of the CPU on which the thread is running, plus one; 0: none; atomic
 
-	live  uint32 // number of the CPU that holds the x87 state, plus one; 0: the state is in vector; atomic
+	live  uint32 // number of the CPU whose registers hold the x87 state, plus one; 0: the state is in vector; atomic
 	mxcsr uint32
 
-	watched uint32 // not 0: enter returns vectorMoved after another context was in ring 3: see Context.Watch
-	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it has not done so
+	watched uint32 // not 0: enter returns vectorMoved in the cases that Context.Watch describes
+	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
 	_       [16]byte
 	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister
 
-	// The debug registers. An entry to ring 3 that restores all registers loads DR0 to DR3 and DR7, if control is not 0. A
-	// debug exception stores DR6 in status and clears DR7 of the CPU, which may contain the value of another thread.
+	// The debug registers. If control is not 0, an entry to ring 3 that restores all registers loads DR0 to DR3 and
+	// DR7. A debug exception stores DR6 in status. It also clears the CPU's DR7, which may still hold another thread's
+	// value.
 	debug   [4]uint64
 	control uint64
 	status  uint64
 	_       [464]byte
 }
 
-// wideRegister is an AVX register; the SSE register is its lower half.
+// wideRegister is an AVX register. Its lower half is the SSE register.
 type wideRegister struct{ low, high half }
 
 // enter enters ring 3. It returns the vector that ended the run: an exception, an interrupt, amd64.VectorSyscall,
@@ -54,35 +55,35 @@ const (
 	vectorMoved     = 0x105 // the CPU or its last context has changed: see Context.Watch
 )
 
-// saveOwn saves the x87 state if the calling CPU holds it. It returns the number of the CPU that holds it, plus one; 0:
-// the state is in vector.
+// saveOwn saves the x87 state if the calling CPU holds it. Otherwise it returns the number of the CPU that holds the
+// state, plus one. It returns 0 if the state is in vector.
 //
 //go:noescape
 //go:linkname saveOwn
 func saveOwn(p *page) (live uint32)
 
-// forget drops the calling CPU's translations, if it uses that root: of pages pages from va, or of all if pages is
-// 0. It returns the other CPUs in the set active.
+// forget flushes translations of the calling CPU if it uses the page tables at root. pages is the number of pages to flush,
+// beginning with the page at va; 0 means all pages. forget returns the set of other CPUs in active, as a bit set.
 //
 //go:noescape
 //go:linkname forget
 func forget(active *uint64, root, va, pages uint64) (others uint64)
 
-// kernelCall makes a system call with one of Loam's own numbers.
+// kernelCall makes a system call that only Loam has, by its number.
 //
 //go:linkname kernelCall runtime.loamCall
 func kernelCall(number, a, b uintptr) (result, errno uintptr)
 
-// callWithArray passes an array of physical addresses. The array is in the Go heap and does not move during the
-// call.
+// callWithArray makes a kernelCall whose arguments are the address and the length of an array of physical addresses.
+// The array does not move during the call, since it is in the Go heap.
 func callWithArray(number uintptr, list []uint64) (uintptr, uintptr) {
 	return kernelCall(number, uintptr(unsafe.Pointer(unsafe.SliceData(list))), uintptr(len(list)))
 }
 
-// pageAt returns the context in a physical page.
+// pageAt returns the page structure at a physical address.
 func pageAt(pa uint64) *page {
-	// Safety: the page was allocated by the kernel, and the window maps it. The detour by &addr is for vet, which
-	// cannot know that addr holds a pointer.
+	// Safety: the page was allocated by the kernel, and the window maps it. The conversion goes through &addr because
+	// go vet rejects a direct conversion of an integer to a pointer.
 	addr := kernel.WindowTo(pa)
 	return *(**page)(unsafe.Pointer(&addr))
 }
@@ -95,20 +96,20 @@ func bytesAt(addr uintptr, n int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), n)
 }
 
-// word returns the first word of a page.
+// word returns the first 64-bit word of a page.
 func (p *Pages) word(pa uint64) *uint64 {
 	// Safety: the page was allocated by the kernel, and the window maps it, as in pageAt.
 	addr := p.window + uintptr(pa)
 	return *(**uint64)(unsafe.Pointer(&addr))
 }
 
-// wordAt returns the word at the beginning of b, which is in user memory and aligned to 4 bytes.
+// wordAt returns the 32-bit word at the beginning of b, which is in user memory and aligned to 4 bytes.
 func wordAt(b []byte) *uint32 {
 	// Safety: b has at least 4 bytes.
 	return (*uint32)(unsafe.Pointer((*[4]byte)(b)))
 }
 
-// halvesAt returns 256 bytes as registers.
+// halvesAt returns the first 256 bytes of b as 16 register halves.
 func halvesAt(b []byte) *[16]half {
 	// Safety: the array has the size of a [16]half, and the processor accepts any alignment.
 	return (*[16]half)(unsafe.Pointer((*[256]byte)(b)))

@@ -6,8 +6,8 @@ import (
 	"loam/kernel"
 )
 
-// Pages allocates physical pages. It gets them from the kernel's core in batches, so that most calls do not take
-// the core's lock. Any goroutine may call its methods.
+// Pages allocates physical pages. It takes pages from the kernel's core in batches, so that most calls do not take the
+// core's lock. Any goroutine may call its methods.
 type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
@@ -15,14 +15,14 @@ type Pages struct {
 	used   Use
 }
 
-// Use is the number of pages that were taken and not given back.
+// Use counts pages that were taken and not freed.
 type Use struct {
 	All     int64
-	Tables  int64 // of All: page tables, and a page for each Space
-	Threads int64 // of All: registers of threads
+	Tables  int64 // part of All: page tables, and one page for each Space
+	Threads int64 // part of All: registers of threads
 }
 
-// shared provides the pages of contexts, page tables and the memory of processes.
+// shared allocates the pages of contexts, of page tables, and of processes' memory.
 var shared = Pages{window: kernel.WindowTo(0)}
 
 // Shared returns the machine's page allocator.
@@ -33,7 +33,7 @@ const (
 	mostFree = 512 // maximum number of free pages kept; above it, half of them are returned
 )
 
-// Take returns the address of a page with undefined content; false if memory is exhausted.
+// Take returns the physical address of a page with undefined content; false if memory is exhausted.
 func (p *Pages) Take() (uint64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +55,7 @@ func (p *Pages) Take() (uint64, bool) {
 	return pa, true
 }
 
-// TakeZeroed returns the address of a zeroed page; false if memory is exhausted.
+// TakeZeroed returns the physical address of a zeroed page; false if memory is exhausted.
 func (p *Pages) TakeZeroed() (uint64, bool) {
 	pa, ok := p.Take()
 	if ok {
@@ -64,13 +64,13 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
-// takeTable is TakeZeroed for a page of a Space, which giveTable frees.
+// takeTable is TakeZeroed for a page of a Space. giveTable frees the page.
 func (p *Pages) takeTable() (uint64, bool) { return p.takeFor(&p.used.Tables) }
 
-// takeThread is TakeZeroed for the registers of a thread, which giveThread frees.
+// takeThread is TakeZeroed for the registers of a thread. giveThread frees the page.
 func (p *Pages) takeThread() (uint64, bool) { return p.takeFor(&p.used.Threads) }
 
-// takeFor is TakeZeroed, and counts the page for a purpose, a field of p.used.
+// takeFor is TakeZeroed, and also adds the page to a counter. purpose is a field of p.used.
 func (p *Pages) takeFor(purpose *int64) (uint64, bool) {
 	pa, ok := p.TakeZeroed()
 	if ok {
@@ -96,7 +96,7 @@ func (p *Pages) count(purpose *int64, n int64) {
 	*purpose += n
 }
 
-// adoptTable counts a page of a Space that the core has allocated, and that giveTable frees.
+// adoptTable counts a page of a Space that the kernel's core has allocated. giveTable frees the page.
 func (p *Pages) adoptTable() {
 	p.count(&p.used.All, 1)
 	p.count(&p.used.Tables, 1)
@@ -109,7 +109,8 @@ func (p *Pages) Used() Use {
 	return p.used
 }
 
-// ShareClock makes the kernel keep its clocks in a zeroed page, as vdso.Data. The page is never freed.
+// ShareClock gives the kernel a zeroed page at pa, in which it keeps the clocks as a vdso.Data. The page is never
+// freed.
 func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
 
 // Give frees a page. No CPU may have a translation to it.

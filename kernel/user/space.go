@@ -9,15 +9,15 @@ import (
 	"loam/kernel/space"
 )
 
-// Space is the page tables of one process: a lower half of its own and the kernel's upper half. The page tables are
-// only a cache of the process's mappings: a translation may be dropped at any time.
+// Space holds the page tables of one process: a lower half of its own, and the upper half that all spaces share with
+// the kernel. The page tables are only a cache of the process's mappings, so a translation may be dropped at any time.
 //
-// Pages belong to the caller. Space neither counts nor frees pages, except page tables.
+// The caller owns the mapped pages: Space neither counts nor frees them. It frees only page tables.
 type Space struct {
 	mu     sync.RWMutex // read-locked while memory is copied, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
-	active *uint64 // bit set of the CPUs that may have translations; it is in a page of its own
+	active *uint64 // bit set of the CPUs that may have translations; it is in the page at physical address page
 	page   uint64  // physical address of the page that contains active
 	gone   []uint64
 }
@@ -41,8 +41,7 @@ func NewSpace() (*Space, error) {
 	return newSpace(&shared, uint64(root), pa), nil
 }
 
-// newSpace returns a space that uses two pages: root for its uppermost table, and pa, which is zeroed, for the set
-// of CPUs.
+// newSpace returns a space that uses two pages: root for its root table, and pa, which is zeroed, for the set active.
 func newSpace(p *Pages, root, pa uint64) *Space {
 	return &Space{
 		tables: amd64.Tables{Root: root, Window: p.window},
@@ -65,7 +64,7 @@ type Action uint8
 const (
 	// Unmap removes all translations of a range. A big page is removed as a whole.
 	Unmap Action = iota
-	// Restrict removes all rights that are not in Rights from the translations of a range.
+	// Restrict removes the rights that are not in Rights from the translations of a range.
 	Restrict
 	// Install maps a page or a big page, and replaces an existing mapping.
 	Install
@@ -81,8 +80,8 @@ type Change struct {
 	Physical   uint64 // for Install and Offer: physical address of the page at Start
 }
 
-// Apply makes changes in order. When it returns, no CPU and no copy uses a translation or a right that was removed,
-// so the caller may free the pages. On ErrMemory or ErrAddress, the changes after the failing one are not made.
+// Apply makes changes in order. When it returns, no CPU and no copy uses a removed translation or a removed right, so
+// the caller may free the pages. On ErrMemory or ErrAddress, the changes after the failing one are not made.
 func (s *Space) Apply(changes []Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +99,7 @@ func (s *Space) Apply(changes []Change) error {
 // extent is the range of addresses whose translations have to be flushed.
 type extent struct{ start, end uint64 }
 
-// add extends the range by start to end.
+// add enlarges the range so that it contains the addresses from start to end.
 func (e *extent) add(start, end uint64) {
 	if e.end == 0 {
 		*e = extent{start, end}
@@ -109,7 +108,7 @@ func (e *extent) add(start, end uint64) {
 	e.start, e.end = min(e.start, start), max(e.end, end)
 }
 
-// change makes one change, and adds the addresses to flush to stale.
+// change makes one change. It adds the addresses that must be flushed to stale.
 func (s *Space) change(c *Change, stale *extent) error {
 	if c.Start > c.End || c.End > Limit || (c.Start|c.End|c.Physical)%amd64.PageSize != 0 {
 		return ErrAddress
@@ -134,7 +133,7 @@ func (s *Space) change(c *Change, stale *extent) error {
 // dropTable records a table that was removed. flush frees it.
 func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
 
-// restrict removes rights. Big pages that lie only partly in the range are unmapped.
+// restrict removes rights. A big page that lies only partly in the range is unmapped.
 func (s *Space) restrict(c *Change, stale *extent) {
 	for _, va := range [...]uint64{c.Start, c.End} {
 		if _, size := s.tables.Lookup(va); size > amd64.PageSize && va%size != 0 {
@@ -155,7 +154,7 @@ func (s *Space) restrict(c *Change, stale *extent) {
 	})
 }
 
-// install maps one page. A big page replaces a table of small pages, and the reverse.
+// install maps one page or big page. A big page replaces a table of small pages, and a small page replaces a big page.
 func (s *Space) install(c *Change, stale *extent) error {
 	size := c.End - c.Start
 	if size != amd64.PageSize && size != amd64.BigPageSize || (c.Start|c.Physical)%size != 0 {
@@ -189,8 +188,8 @@ func flagsOf(rights space.Rights) uint64 {
 	return flags
 }
 
-// flush drops stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
-// calling CPU uses the space, and no other CPU is interrupted.
+// flush flushes stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
+// calling CPU uses the space, so no other CPU is interrupted.
 func (s *Space) flush(stale extent) {
 	const few = 32 // number of pages; for more, a flush of all translations is faster
 	if stale.end == 0 && len(s.gone) == 0 {

@@ -7,7 +7,7 @@ const (
 	vectorControl = 0   // control word of the x87, 2 bytes
 	vectorMXCSR   = 24  // control and status of SSE, 4 bytes
 	vectorXMM     = 160 // registers XMM0 to XMM15, 16 bytes each
-	vectorHeader  = 512 // header of 64 bytes; the first 8 are the bit set of components that are not in their initial state
+	vectorHeader  = 512 // header, 64 bytes; the first 8 are the bit set of components not in their initial state
 	vectorUpper   = 576 // upper halves of the AVX registers (the same offset on all processors: CPUID 0DH.2)
 
 	componentSSE = 1 << 1
@@ -24,8 +24,8 @@ func initVectors(b []byte) {
 	binary.LittleEndian.PutUint32(b[vectorMXCSR:], initialMXCSR)
 }
 
-// cleanVectors clears state that makes XRSTOR fault: unknown components, the compacted format, reserved bits (SDM
-// volume 1, 13.8.1). components are the components enabled in XCR0.
+// cleanVectors clears state that makes XRSTOR fault (SDM volume 1, 13.8.1): unknown components, the compacted format,
+// reserved bits. components are the components enabled in XCR0.
 func cleanVectors(b []byte, components uint64) {
 	le := binary.LittleEndian
 	header := b[vectorHeader : vectorHeader+64]
@@ -35,7 +35,7 @@ func cleanVectors(b []byte, components uint64) {
 	le.PutUint32(b[vectorMXCSR:], le.Uint32(b[vectorMXCSR:])&maskMXCSR)
 }
 
-// joinVectors stores registers that were saved by moves at their places in XSAVE's format.
+// joinVectors stores SSE and AVX registers that were saved by move instructions at their offsets in XSAVE's format.
 func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:]) | componentSSE
@@ -53,7 +53,7 @@ func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le.PutUint32(b[vectorMXCSR:], mxcsr)
 }
 
-// splitVectors is the reverse of joinVectors. A component that is not present is in its initial state, zero.
+// splitVectors is the reverse of joinVectors. A component that is not marked as present has its initial value, zero.
 func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:])

@@ -10,15 +10,17 @@ import (
 	"loam/mem"
 )
 
-// Limits say when dirty pages are written back.
+// Limits determine when dirty pages are written back.
 type Limits struct {
-	// Age is the maximum time that a page may be dirty. Zero means 30 s.
+	// Age is the maximum time that a page may stay dirty. Zero means 30 s.
 	Age time.Duration
-	// Interval is the time between two Steps. Zero means 5 s.
+	// Interval is the time between two calls of Step. Zero means 5 s.
 	Interval time.Duration
-	// Background is the number of dirty pages above which Step writes the oldest back, to half of it.
+	// Background is a number of dirty pages. If there are more, Step writes back the files that have been dirty
+	// longest, until half of this number is left.
 	Background int64
-	// Dirty is the number above which a writer writes its own file back. Zero means no limit.
+	// Dirty is a number of dirty pages. If there are more, a writer writes its own file back first. Zero means no
+	// limit.
 	Dirty int64
 }
 
@@ -28,9 +30,9 @@ type Cache struct {
 	limits Limits
 
 	mu    sync.Mutex
-	ring  list.List // of *entry, the hand at the back
+	ring  list.List // list of *entry; the clock hand is at its back
 	dirty map[*File]time.Time
-	// counts, and the time of the last Step
+	// number of present pages, number of dirty pages, and time of the last Step
 	pages, dirtyPages int64
 	now               time.Time
 }
@@ -46,14 +48,15 @@ func New(memory mem.Memory, limits Limits) *Cache {
 	return &Cache{memory: memory, limits: limits, dirty: map[*File]time.Time{}}
 }
 
-// Pages returns how many pages of files with a Pager are present, and how many are dirty.
+// Pages returns the numbers of present pages and of dirty pages. It counts only files with a Pager.
 func (c *Cache) Pages() (present, dirty int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pages, c.dirtyPages
 }
 
-// Step writes back the pages that are due at now, and returns when to call it next. Errors are kept for File.Sync.
+// Step writes back the pages that are due at time now, and returns when to call it next. An error is stored in the
+// file; File.Sync returns it.
 func (c *Cache) Step(now time.Time) (next time.Time) {
 	for _, f := range c.due(now) {
 		if c.wants(f, now) {
@@ -63,7 +66,8 @@ func (c *Cache) Step(now time.Time) (next time.Time) {
 	return now.Add(c.limits.Interval)
 }
 
-// due returns the files with dirty pages, if some of them have to be written: the longest dirty first.
+// due returns the files with dirty pages, those that have been dirty longest first. It returns none if nothing has to
+// be written.
 func (c *Cache) due(now time.Time) (files []*File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +82,8 @@ func (c *Cache) due(now time.Time) (files []*File) {
 	return files
 }
 
-// wants reports whether a file is to be written: it is old, or there are still too many dirty pages.
+// wants reports whether a file has to be written back: its pages have been dirty for Age, or there are still too many
+// dirty pages.
 func (c *Cache) wants(f *File, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,14 +91,14 @@ func (c *Cache) wants(f *File, now time.Time) bool {
 	return dirty && (now.Sub(since) >= c.limits.Age || c.limits.Background > 0 && c.dirtyPages > c.limits.Background/2)
 }
 
-// crowded reports whether a writer has to write back.
+// crowded reports whether there are more than Limits.Dirty dirty pages, so that a writer has to write back.
 func (c *Cache) crowded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.limits.Dirty > 0 && c.dirtyPages > c.limits.Dirty
 }
 
-// entered puts a loaded page into the ring.
+// entered adds a loaded page to the ring.
 func (c *Cache) entered(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +106,7 @@ func (c *Cache) entered(e *entry) {
 	c.pages++
 }
 
-// left takes a page out of the ring.
+// left removes a page from the ring.
 func (c *Cache) left(e *entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +121,7 @@ func (c *Cache) left(e *entry) {
 	}
 }
 
-// soiled counts a page of f that has become dirty, and cleaned counts a page that has become clean.
+// soiled counts a page of f that has become dirty.
 func (c *Cache) soiled(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,14 +137,15 @@ func (c *Cache) cleaned(pages int64) {
 	c.dirtyPages -= pages
 }
 
-// forget takes a file without dirty pages off the list of those that have some.
+// forget removes f from the list of files with dirty pages, if none of its pages is dirty.
 func (c *Cache) forget(f *File) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.dirty, f)
 }
 
-// Free is Reclaim for a caller that holds no lock: if no page could be evicted, it writes dirty pages back and tries again.
+// Free evicts clean pages, as Reclaim does. If it finds none, it writes dirty pages back and tries again. The caller
+// must hold no lock.
 func (c *Cache) Free(want int) (evicted int) {
 	if n := c.Reclaim(want); n > 0 {
 		return n
@@ -156,8 +162,8 @@ func (c *Cache) Free(want int) (evicted int) {
 	return c.Reclaim(want)
 }
 
-// Reclaim evicts up to want clean pages, and returns how many it has evicted. It turns the ring at
-// most twice: pages that are in use lose their reference bit in the first turn.
+// Reclaim evicts up to want clean pages, and returns the number of pages it has evicted. It goes around the ring at
+// most twice, because in the first round, pages in use only lose their reference bit.
 func (c *Cache) Reclaim(want int) (evicted int) {
 	present, _ := c.Pages()
 	for range 2 * present {
@@ -173,7 +179,7 @@ func (c *Cache) Reclaim(want int) (evicted int) {
 	return evicted
 }
 
-// turn moves the hand by one page and returns that page.
+// turn moves the clock hand by one page and returns that page.
 func (c *Cache) turn() *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

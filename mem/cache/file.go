@@ -32,31 +32,31 @@ type File struct {
 
 	mu            sync.Mutex
 	label         mem.Label
-	base          []byte            // of a file in memory: its content where no page is present; then zeros follow
-	charge        func(int64) error // for a file in memory: accounts for pages; nil: they are not counted
-	owned, hiding int64             // number of dirty pages of a file in memory, and of dirty pages that hide a page of the base
+	base          []byte            // for a file in memory: content of absent pages; beyond its end, absent pages are zeros
+	charge        func(int64) error // for a file in memory: called when pages are added or released; nil: pages are not counted
+	owned, hiding int64             // for a file in memory: numbers of dirty pages and of those that replace a page of base
 	size          int64
 	pages         map[uint64]*entry
 	unsaved       int // number of pages that differ from storage or are being written to it
 	mappers       mem.Mappers
-	held          int   // see Hold
-	retired       bool  // see Retire
+	held          int   // number of calls of Hold without an Unhold
+	retired       bool  // Retire has succeeded: Hold fails from then on
 	failed        error // error of a write-back for which no caller waited
 }
 
-// entry is one page. The file's lock guards it.
+// entry is one page of a file. File.mu guards it.
 type entry struct {
 	file           *File
 	index          uint64
 	page           mem.Page
-	loading        chan struct{} // closed by the loader when it is done; nil afterwards
-	hides          bool          // counted in File.hiding
+	loading        chan struct{} // closed by the goroutine that loads the page when the page is loaded; nil afterwards
+	hides          bool          // the page is counted in File.hiding: it replaces a page of base
 	dirty, writing bool          // dirty: the content differs from storage, or in a file in memory from base
 	used           bool          // accessed since the clock algorithm last examined the page
 	ring           *list.Element // guarded by Cache.mu; nil for a dirty page of a file in memory
 }
 
-// NewFile returns a file of size bytes.
+// NewFile returns a file of size bytes. pager reads and writes its storage; nil means that the file is in memory only.
 func (c *Cache) NewFile(pager Pager, size int64, label mem.Label) *File {
 	return &File{cache: c, pager: pager, label: label, size: size, pages: map[uint64]*entry{}}
 }
@@ -82,21 +82,22 @@ func (f *File) Attach(m *mem.Map) {
 	f.mappers.Add(m)
 }
 
-// Detach implements mem.Object. The file outlives its mappings: see Drop.
+// Detach implements mem.Object. The pages stay after the last Detach: see Drop.
 func (f *File) Detach(m *mem.Map) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mappers.Remove(m)
 }
 
-// Mapped reports whether a map has a region over the file.
+// Mapped reports whether any map has a region that maps the file.
 func (f *File) Mapped() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.mappers.None()
 }
 
-// Hold keeps the file from being retired until Unhold. It returns false if the file has been retired.
+// Hold prevents the file from being retired until Unhold is called. It returns false if the file has been retired
+// already.
 func (f *File) Hold() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,7 +108,7 @@ func (f *File) Hold() bool {
 	return true
 }
 
-// Unhold ends one Hold.
+// Unhold ends the effect of one call of Hold.
 func (f *File) Unhold() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -146,10 +147,10 @@ func (f *File) Page(index uint64, store bool) (mem.Page, bool, mem.Supply) {
 	return e.page, e.dirty, mem.Supplied
 }
 
-// end returns the number of pages.
+// end returns the number of pages that the file's size covers.
 func (f *File) end() uint64 { return uint64(f.size+mem.PageSize-1) >> mem.PageShift }
 
-// soil makes a page dirty. The caller holds mu. Errors: those of charge.
+// soil makes a page dirty. The caller holds mu. It returns errors of charge.
 func (f *File) soil(e *entry) error {
 	switch {
 	case e.dirty:
@@ -175,7 +176,7 @@ func (f *File) Peek(index uint64) mem.Page {
 	return 0
 }
 
-// Load implements mem.Object. If too many pages are dirty, it writes the file back first.
+// Load implements mem.Object. If too many pages are dirty, it first writes this file's dirty pages back.
 func (f *File) Load(index uint64) error {
 	if f.pager != nil && f.cache.crowded() {
 		f.writeBack(0, ^uint64(0))
@@ -187,9 +188,9 @@ func (f *File) Load(index uint64) error {
 	return err
 }
 
-// hold returns a present page with a reference, which keeps it from being evicted; unhold drops it. If the page is absent
-// and fill is set, hold reads it. If fill is not set, the content is undefined, and the caller must write all of it.
-// Errors: ENOMEM, errors of the Pager.
+// hold returns a page and takes a reference to it, which prevents its eviction; unhold drops the reference. If the page
+// is absent, hold adds it: with fill, its content is read; without fill, its content is undefined, and the caller must
+// write all of it. Errors: ENOMEM, errors of the Pager.
 func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	for {
 		e, mine, err := f.find(index, fill)
@@ -207,11 +208,12 @@ func (f *File) hold(index uint64, fill bool) (*entry, error) {
 	}
 }
 
-// reclaimed is the number of pages that are evicted when none is free.
+// reclaimed is the number of pages to evict when no free page is left.
 const reclaimed = 64
 
-// find returns the entry of an index. If find has created it, mine is true, and the caller must load the page. If another
-// goroutine is loading the page, find takes no reference to it. A page of a file in memory is never in the state of loading.
+// find returns the entry of an index, and creates it if it does not exist. If find has created it, mine is true, and
+// the caller must load the page. If another goroutine is loading the page, find takes no reference to it. A page of a
+// file in memory is complete when it is created, so it is never being loaded.
 func (f *File) find(index uint64, fill bool) (e *entry, mine bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -238,7 +240,7 @@ func (f *File) find(index uint64, fill bool) (e *entry, mine bool, err error) {
 	return e, true, nil
 }
 
-// load fills a new page, and holds it.
+// load reads a new page if fill is set, and takes a reference to it.
 func (f *File) load(e *entry, fill bool) error {
 	var err error
 	b := f.cache.memory.Bytes(e.page)
@@ -258,7 +260,7 @@ func (f *File) load(e *entry, fill bool) error {
 		mem.Release(f.cache.memory, e.page)
 		return err
 	}
-	if f.pages[e.index] == e { // not truncated meanwhile
+	if f.pages[e.index] == e { // the page has not been truncated meanwhile
 		mem.Retain(f.cache.memory, e.page)
 		f.cache.entered(e)
 	}
@@ -267,7 +269,7 @@ func (f *File) load(e *entry, fill bool) error {
 
 func (f *File) unhold(e *entry) { mem.Release(f.cache.memory, e.page) }
 
-// evict removes a page that is clean and unused, and reports whether it did.
+// evict removes a page that is clean and not in use. It reports whether it has removed the page.
 func (f *File) evict(e *entry) bool {
 	f.mu.Lock()
 	busy := e.loading != nil || e.dirty || e.writing || f.pages[e.index] != e ||
@@ -291,8 +293,8 @@ func (f *File) evict(e *entry) bool {
 	return spare
 }
 
-// remove takes an entry out of the index and the ring; the caller releases the page after the
-// translations are revoked. An entry that is being loaded belongs to its loader.
+// remove takes an entry out of the index and out of the ring. The caller revokes the page's translations and then
+// releases the page. If the page is being loaded, the goroutine that loads it releases it.
 func (f *File) remove(e *entry) {
 	delete(f.pages, e.index)
 	if f.pager != nil && (e.dirty || e.writing) {
@@ -306,15 +308,16 @@ func (f *File) remove(e *entry) {
 	e.dirty = false
 }
 
-// Drop releases all pages, also dirty pages. The caller makes sure that the file is not mapped and that no copy of it exists.
+// Drop releases all pages, including dirty pages. The caller makes sure that the file is not mapped and that no page is
+// being copied.
 func (f *File) Drop() { f.discard(0, ^uint64(0)) }
 
-// discard removes the pages with indices from from to to.
+// discard removes the pages whose indices are in [from, to).
 func (f *File) discard(from, to uint64) {
 	f.discardIf(from, to, func(*entry) bool { return true })
 }
 
-// discardIf removes those that match. match is called with mu held.
+// discardIf removes the pages of a range for which match returns true. match is called with mu held.
 func (f *File) discardIf(from, to uint64, match func(*entry) bool) {
 	f.mu.Lock()
 	var gone []*entry

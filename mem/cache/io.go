@@ -8,7 +8,7 @@ import (
 	"loam/mem"
 )
 
-// ReadAt reads from the file's pages. It returns io.EOF at the end.
+// ReadAt reads from the file's pages. It returns io.EOF at the end of the file.
 func (f *File) ReadAt(b []byte, offset int64) (int, error) {
 	size := f.Size()
 	if offset >= size {
@@ -22,8 +22,8 @@ func (f *File) ReadAt(b []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// WriteAt writes to the file's pages, and makes the file longer if it has to. If too many pages are dirty
-// it writes the file back first.
+// WriteAt writes to the file's pages, and extends the file if necessary. If too many pages are dirty, it first writes
+// this file's dirty pages back.
 func (f *File) WriteAt(b []byte, offset int64) (int, error) {
 	if f.pager != nil && f.cache.crowded() {
 		f.writeBack(0, ^uint64(0))
@@ -36,7 +36,7 @@ func (f *File) WriteAt(b []byte, offset int64) (int, error) {
 	return f.transfer(b, offset, func(piece, page []byte) { copy(page, piece) }, true)
 }
 
-// transfer copies page by page. Each page is held while it is copied.
+// transfer copies bytes page by page. It holds a reference to each page while it copies.
 func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), store bool) (done int, err error) {
 	for done < len(b) {
 		at := offset + int64(done)
@@ -64,8 +64,8 @@ func (f *File) transfer(b []byte, offset int64, move func(piece, page []byte), s
 	return done, nil
 }
 
-// storing prepares a store that ends at end. It makes the page dirty before the content changes; otherwise a concurrent
-// write-back could miss the change.
+// storing prepares a write that ends at file offset end. It makes the page dirty before the content changes, because
+// otherwise a concurrent write-back could miss the change.
 func (f *File) storing(e *entry, end int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,9 +78,9 @@ func (f *File) storing(e *entry, end int64) error {
 	return nil
 }
 
-// Truncate sets the size. It releases pages beyond the end, removes them from mappings, and fills the rest of the last page
-// with zeros. The caller does not call WriteAt and Truncate of one file at the same time. It has truncated the storage, so
-// pages that are read from storage later have zeros beyond the end.
+// Truncate sets the size of the file. It releases pages beyond the end, removes them from mappings, and fills the rest
+// of the last page with zeros. The caller must not call WriteAt and Truncate of one file concurrently. The caller has
+// already truncated the storage, so the Pager returns zeros beyond the end.
 func (f *File) Truncate(size int64) error {
 	f.mu.Lock()
 	old := f.size
@@ -92,8 +92,8 @@ func (f *File) Truncate(size int64) error {
 	return f.blank(min(old, size))
 }
 
-// blank fills with zeros the rest of the page in which the file ends at size. Stores through mappings may have changed that
-// part of the page, and it would become visible when the file grows.
+// blank fills the last page with zeros beyond the end of the file, which is at size. Stores through mappings may have
+// changed that part of the page, and it would become visible if the file grew.
 func (f *File) blank(size int64) error {
 	tail := size % mem.PageSize
 	if tail == 0 || f.pager == nil && f.Peek(uint64(size)>>mem.PageShift) == 0 {
@@ -111,7 +111,7 @@ func (f *File) blank(size int64) error {
 	return nil
 }
 
-// Punch implements mem.Object: the pages read as zeros afterwards.
+// Punch implements mem.Object. Afterwards the pages read as zeros.
 func (f *File) Punch(from, to uint64) error {
 	f.mu.Lock()
 	to = min(to, f.end())
@@ -119,7 +119,7 @@ func (f *File) Punch(from, to uint64) error {
 	f.mu.Unlock()
 	if f.pager == nil && from < to {
 		f.discard(max(from, based), to)
-		to = min(to, based) // pages of zeros hide the base
+		to = min(to, based) // dirty pages of zeros, which replace the pages of base
 	}
 	for i := from; i < to; i++ {
 		e, err := f.hold(i, false)
@@ -136,7 +136,8 @@ func (f *File) Punch(from, to uint64) error {
 	return nil
 }
 
-// Sync implements mem.Object: it writes dirty pages back and makes them durable. It reports an earlier failure once.
+// Sync implements mem.Object. It writes dirty pages back and makes them durable. It also returns the error of an
+// earlier write-back, once.
 func (f *File) Sync(from, to uint64) error {
 	f.writeBack(from, to)
 	if err := f.failure(); err != nil {
@@ -148,7 +149,7 @@ func (f *File) Sync(from, to uint64) error {
 	return nil
 }
 
-// failure returns the error of a write-back, once.
+// failure returns the stored error of a write-back and clears it.
 func (f *File) failure() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +158,8 @@ func (f *File) failure() error {
 	return err
 }
 
-// writeBack writes the dirty pages with indices from from to to. Those that fail stay dirty.
+// writeBack writes the dirty pages whose indices are in [from, to). Pages that cannot be written stay
+// dirty.
 func (f *File) writeBack(from, to uint64) {
 	if f.pager == nil {
 		return
@@ -167,7 +169,7 @@ func (f *File) writeBack(from, to uint64) {
 	f.writeDirty(from, to)
 }
 
-// writeDirty does the work of writeBack for a caller that holds writer. It returns the first error and stores it in
+// writeDirty does the work of writeBack. The caller holds writer. It returns the first error, and also stores it in
 // File.failed.
 func (f *File) writeDirty(from, to uint64) (first error) {
 	batch, maps, size := f.begin(from, to)
@@ -188,7 +190,7 @@ func (f *File) writeDirty(from, to uint64) (first error) {
 	return first
 }
 
-// begin takes the dirty pages of a range, in order, and marks them clean and being written.
+// begin returns the dirty pages of a range, in order, after marking them as clean and as being written.
 func (f *File) begin(from, to uint64) (batch []*entry, maps []*mem.Map, size int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -216,10 +218,10 @@ func (f *File) begin(from, to uint64) (batch []*entry, maps []*mem.Map, size int
 	return batch, f.mappers.List(), f.size
 }
 
-// maxRun bounds the pages of one WritePages: 1 MiB.
+// maxRun is the maximum number of pages in one call of WritePages: 1 MiB.
 const maxRun = 256
 
-// run returns how many pages at the front of a batch are consecutive.
+// run returns the number of consecutive pages at the front of a batch, at most maxRun.
 func run(batch []*entry) int {
 	n := 1
 	for n < min(len(batch), maxRun) && batch[n].index == batch[0].index+uint64(n) {
@@ -235,7 +237,7 @@ func (f *File) contents(batch []*entry) (pages [][]byte) {
 	return pages
 }
 
-// finish ends the write-back of some pages.
+// finish ends the write-back of some pages. If err is not nil, they become dirty again.
 func (f *File) finish(batch []*entry, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

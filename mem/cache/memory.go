@@ -5,18 +5,20 @@ import (
 	"loam/mem"
 )
 
-// Files in memory: files without a Pager, such as the files of a tmpfs. The content of such a file is its base, read-only
-// bytes that stay valid (a part of an archive, or none), followed by zeros, with the present pages in front of both.
+// Files in memory: files without a Pager, such as the files of a tmpfs. A page that is present holds the content at its
+// index. Where no page is present, the content is the base of the file, followed by zeros. The base is read-only bytes
+// that stay valid, such as a part of an archive; it may be empty.
 //
-//	absent:  the content is a page of the base, or zeros; read(2) makes no page
-//	clean:   a copy of the base, made for a mapping; in the ring, since it can be made again
-//	dirty:   the page is the content; accounted for by charge, not in the ring, and kept until it is cut off
+//	absent:  the content is a page of the base, or zeros; read(2) does not create a page
+//	clean:   a copy of a page of the base, made for a mapping; in the ring, since it can be made again
+//	dirty:   the page holds the only copy; counted by charge, not in the ring, and kept until truncated
 //
-// A page is made under the file's lock: it is a copy of 4 KiB, and nothing waits for storage.
+// A page is created with the file's lock held: this copies 4 KiB and never waits for storage.
 
-// NewMemory returns a file in memory whose initial content is base, which the file shares and does not change. charge
-// accounts for n more pages, or fewer if n is negative; an error other than nil refuses them, and must not be returned for
-// a negative n. charge is called with locks held and must not block. nil accounts for nothing.
+// NewMemory returns a file in memory whose initial content is base. The file uses base without copying or changing it.
+// charge is called when the file needs n more pages, or releases -n pages if n is negative. An error refuses the pages;
+// charge must not return one for a negative n. charge is called with locks held and must not block. If charge is nil,
+// pages are not counted.
 func (c *Cache) NewMemory(base []byte, charge func(n int64) error) *File {
 	f := c.NewFile(nil, int64(len(base)), mem.Label{})
 	f.base, f.charge = base, charge
@@ -32,7 +34,7 @@ func (f *File) SetLabel(l mem.Label) {
 	}
 }
 
-// Allocated returns the number of pages that hold content of a file in memory.
+// Allocated returns the number of pages that hold content of a file in memory: the dirty pages.
 func (f *File) Allocated() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +69,7 @@ func (f *File) Next(offset int64, data bool) (int64, bool) {
 	return at, at < f.size
 }
 
-// account counts n more pages.
+// account adds n to the number of pages that charge counts. It returns errors of charge.
 func (f *File) account(n int64) error {
 	if f.charge == nil {
 		return nil
@@ -75,7 +77,7 @@ func (f *File) account(n int64) error {
 	return f.charge(n)
 }
 
-// own makes a page the content of a file in memory. The caller holds mu. Errors: those of charge.
+// own marks a page of a file in memory as dirty, and counts it. The caller holds mu. It returns errors of charge.
 func (f *File) own(e *entry) error {
 	if err := f.account(1); err != nil {
 		return err
@@ -89,7 +91,7 @@ func (f *File) own(e *entry) error {
 	return nil
 }
 
-// disown ends what own began. The caller holds mu.
+// disown reverses the counting of own, when the page is released. The caller holds mu.
 func (f *File) disown(e *entry) {
 	f.account(-1)
 	f.owned--
@@ -98,8 +100,8 @@ func (f *File) disown(e *entry) {
 	}
 }
 
-// add adds an absent page. If fill is not set, its content is zeros, and the caller writes it. The caller holds mu.
-// Errors: ENOMEM, those of charge.
+// add creates an absent page. With fill, its content is copied from the base, or is zeros beyond it. Without fill, it is
+// zeros, and the caller writes it. The caller holds mu. Errors: ENOMEM, errors of charge.
 func (f *File) add(index uint64, fill bool) (*entry, error) {
 	p := f.cache.memory.Allocate()
 	if p == 0 {
@@ -124,7 +126,7 @@ func (f *File) add(index uint64, fill bool) (*entry, error) {
 	return e, nil
 }
 
-// supply adds an absent page for a mapping. The caller holds mu.
+// supply creates an absent page for a mapping. The caller holds mu.
 func (f *File) supply(index uint64) (*entry, mem.Supply) {
 	e, err := f.add(index, true)
 	switch {
@@ -136,7 +138,7 @@ func (f *File) supply(index uint64) (*entry, mem.Supply) {
 	return e, mem.Supplied
 }
 
-// readAbsent reads content of a page that is absent, and reports whether it is.
+// readAbsent reads content of a page if that page is absent. It returns false if the page is present.
 func (f *File) readAbsent(index uint64, b []byte, offset int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"loam/mem"
 )
 
-// Files on storage whose file system passes its own accesses through the pages (fs.Pages). Storage is changed by write(2)
-// at once, so a clean page equals storage at all times. Each method that changes storage holds File.writer: a write-back
-// neither overwrites newer content with older, nor extends a file that has just become shorter.
+// Files on storage whose file system passes its own reads and writes through the pages (fs.Pages). write(2) changes
+// storage immediately, so a clean page equals storage at all times. Each method that changes storage holds File.writer.
+// So a write-back neither overwrites newer content with older content, nor extends a file that has just been truncated.
 
-// tmp has buffers of a page for refresh.
+// tmp is a pool of buffers, each the size of a page, for refresh.
 var tmp = sync.Pool{New: func() any { return new([mem.PageSize]byte) }}
 
-// Read reads from pages that differ from storage, and by read what these do not cover. read has the meaning of
-// fs.Handle.ReadAt.
+// Read reads content from the pages that differ from storage. For the rest it calls read, which reads storage and has
+// the meaning of fs.Handle.ReadAt.
 func (f *File) Read(p []byte, offset int64, read func(p []byte, offset int64) (int, error)) (int, error) {
 	if offset < 0 || !f.differs() {
 		return read(p, offset)
@@ -44,14 +44,14 @@ func (f *File) Read(p []byte, offset int64, read func(p []byte, offset int64) (i
 	return done, nil
 }
 
-// differs reports whether a page differs from storage.
+// differs reports whether some page differs from storage.
 func (f *File) differs() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unsaved > 0
 }
 
-// piece returns how many of the n bytes at an offset can be read from one source. The source is the page of the returned
+// piece returns how many of the n bytes at offset at come from the same source. The source is the page of the returned
 // entry, to which piece takes a reference, or storage if the entry is nil.
 func (f *File) piece(at int64, n int) (int, *entry, int64) {
 	f.mu.Lock()
@@ -77,7 +77,8 @@ func (f *File) piece(at int64, n int) (int, *entry, int64) {
 	return min(n, have), nil, f.size
 }
 
-// Write calls write, which writes n bytes of p to storage, up to the offset end, and copies them into present pages.
+// Write calls write, which writes the first n bytes of p to storage and returns the file offset at which they end.
+// Write then copies these bytes to the present pages.
 func (f *File) Write(p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error) {
 	f.writer.Lock()
 	defer f.writer.Unlock()
@@ -102,15 +103,16 @@ func (f *File) Write(p []byte, write func() (n int, end int64, err error)) (n in
 	return n, end, err
 }
 
-// zero clears the page in which the file ends, behind the end: stores through mappings can have changed it, and it
-// becomes visible when the file grows. Storage has zeros there.
+// zero clears the last page beyond the end of the file. Stores through mappings may have changed that part, and it
+// would become visible if the file grew. Storage has zeros there.
 func (f *File) zero(size int64) {
 	if size%mem.PageSize != 0 {
 		f.alter(uint64(size)>>mem.PageShift, func(page []byte) { clear(page[size%mem.PageSize:]) })
 	}
 }
 
-// alter changes a page if it is present, without making it dirty: storage has the same content already.
+// alter changes the content of a page if the page is present. It does not make the page dirty, because storage already
+// has the new content.
 func (f *File) alter(index uint64, change func(page []byte)) {
 	if e := f.present(index); e != nil {
 		change(f.cache.memory.Bytes(e.page))
@@ -118,8 +120,8 @@ func (f *File) alter(index uint64, change func(page []byte)) {
 	}
 }
 
-// present returns a page with a reference if it is present. It waits while the page is being loaded: the loader may have
-// read storage before the change.
+// present returns a page and takes a reference to it, if the page is present. If the page is being loaded, present
+// waits, because the old content may have been read from storage before the caller changed it.
 func (f *File) present(index uint64) *entry {
 	for {
 		f.mu.Lock()
@@ -143,7 +145,8 @@ func (f *File) setSize(size int64) {
 	f.size = size
 }
 
-// Resize calls resize, which sets the size on storage. Pages beyond the end leave all mappings.
+// Resize calls resize, which sets the size of the file on storage. It removes pages beyond the new end from all
+// mappings.
 func (f *File) Resize(size int64, resize func() error) error {
 	f.writer.Lock()
 	defer f.writer.Unlock()
@@ -162,9 +165,9 @@ func (f *File) Resize(size int64, resize func() error) error {
 	return nil
 }
 
-// Rewrite calls change, which changes the content in [from, to) on storage and returns the new size of the file. Changed
-// pages of the range are lost, unless flush is set: then they are written back before. If change returns an error, the
-// pages are read again, too: part of the change can have been done.
+// Rewrite calls change, which changes the content of [from, to) on storage and returns the new size of the file. Dirty
+// pages in the range lose their content; if flush is set, they are written back first. Rewrite then reads the present
+// pages of the range again. It does so even if change returns an error, since a part of the change may have been made.
 func (f *File) Rewrite(from, to int64, flush bool, change func() (size int64, err error)) error {
 	f.writer.Lock()
 	defer f.writer.Unlock()
@@ -197,8 +200,8 @@ func (f *File) Rewrite(from, to int64, flush bool, change func() (size int64, er
 	return err
 }
 
-// refresh reads part of a page from storage again, if the page is present. Stores into the rest of it are kept. If storage
-// cannot be read, the part becomes zeros.
+// refresh reads the part [from, to) of a page from storage again, if the page is present. The rest of the page keeps
+// its content. If storage cannot be read, the part becomes zeros.
 func (f *File) refresh(index uint64, from, to int64) {
 	e := f.present(index)
 	if e == nil {
@@ -214,13 +217,14 @@ func (f *File) refresh(index uint64, from, to int64) {
 	copy(f.cache.memory.Bytes(e.page)[from-start:to-start], b[from-start:to-start])
 }
 
-// Flush writes changed pages back. The error of an earlier write-back is returned once.
+// Flush writes dirty pages back. It returns the error of an earlier write-back, once.
 func (f *File) Flush() error {
 	f.writeBack(0, ^uint64(0))
 	return f.failure()
 }
 
-// Renew drops all pages that equal storage, and sets the size: others have changed the file. Mappings read it again.
+// Renew is called after another system has changed the file. It drops all pages that equal storage, so that mappings
+// read storage again, and sets the size.
 func (f *File) Renew(size int64) {
 	f.writer.Lock()
 	defer f.writer.Unlock()

@@ -1,5 +1,5 @@
-// Package memtest provides what tests of user memory need on a host: physical pages
-// that are counted and poisoned, and page tables that are a Go map.
+// Package memtest provides the parts that tests of user memory need on a host: physical pages, which are counted and
+// filled with a pattern when free, and page tables, which are a Go map.
 package memtest
 
 import (
@@ -11,23 +11,23 @@ import (
 	"loam/mem"
 )
 
-// Poison is the value of every byte of a page that is free, or newly allocated.
+// Poison is the value of every byte of a free page, and of a page just after its allocation.
 const Poison = 0xa5
 
 var poison = bytes.Repeat([]byte{Poison}, mem.PageSize)
 
-// Memory implements mem.Memory with a fixed number of pages. Freeing a page twice, or one with
-// references, panics.
+// Memory implements mem.Memory with a fixed number of pages. It panics if a page is freed twice, or freed while it has
+// references.
 type Memory struct {
 	bytes []byte
 	refs  []atomic.Int32
-	dirty []bool // was allocated before, so holds Poison while it is free; guarded by mu
+	dirty []bool // by page: true if the page was allocated before, so that it holds Poison while it is free; guarded by mu
 
 	mu    sync.Mutex
-	free  []mem.Page // single pages
+	free  []mem.Page // free pages of blocks that are not wholly free
 	whole []mem.Page // the first pages of free blocks
 	used  int
-	// Poisoned says that free pages are filled with Poison, and checked when they are allocated.
+	// Poisoned makes Free fill pages with Poison, and Allocate check that they still hold it.
 	Poisoned bool
 }
 
@@ -66,7 +66,7 @@ func (m *Memory) Allocate() mem.Page {
 	return p
 }
 
-// AllocateBlock implements mem.Memory. A block does not become whole again after single pages were taken from it.
+// AllocateBlock implements mem.Memory. A block from which single pages were taken is never whole again.
 func (m *Memory) AllocateBlock() mem.Page {
 	m.mu.Lock()
 	defer m.mu.Unlock()

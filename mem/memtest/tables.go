@@ -6,10 +6,10 @@ import (
 	"loam/mem"
 )
 
-// Tables implement mem.Tables with a Go map, and access memory as a processor would.
+// Tables implements mem.Tables with a Go map. Its other methods access memory as a processor would.
 type Tables struct {
 	memory  mem.Memory
-	mu      sync.Mutex // held while memory is accessed: Apply waits for it, as for a shootdown
+	mu      sync.Mutex // held while memory is accessed, so that Apply waits for accesses, as in a TLB shootdown
 	entries map[uint64]entry
 	// Applied counts effects by action.
 	Applied [4]int
@@ -56,7 +56,7 @@ func (t *Tables) apply(e mem.Effect) {
 	}
 }
 
-// each calls f for the entries of a range, in whichever way is shorter.
+// each calls f for the entries of a range. It iterates over the range or over all entries, whichever is shorter.
 func (t *Tables) each(e mem.Effect, f func(uint64, entry)) {
 	first, last := e.Start/mem.PageSize, e.End/mem.PageSize
 	if last-first < uint64(len(t.entries)) {
@@ -74,7 +74,7 @@ func (t *Tables) each(e mem.Effect, f func(uint64, entry)) {
 	}
 }
 
-// Load reads the byte at addr, and faults as often as a processor would.
+// Load reads the byte at addr. It calls m.Fault as often as a processor would fault.
 func (t *Tables) Load(m *mem.Map, addr uint64) (byte, mem.Result) {
 	var v byte
 	r := t.access(m, addr, mem.Load, func(b *byte) { v = *b })
@@ -95,7 +95,7 @@ func (t *Tables) access(m *mem.Map, addr uint64, a mem.Access, f func(*byte)) me
 	return mem.Mapped
 }
 
-// Access calls f with the page of an address, if the tables allow the access. It reports whether they do.
+// Access calls f with the page that contains addr, if the tables allow the access. It reports whether they do.
 func (t *Tables) Access(addr uint64, a mem.Access, f func(page []byte)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,15 +118,15 @@ func (t *Tables) try(addr uint64, a mem.Access, f func(*byte)) bool {
 	return true
 }
 
-// Pause runs f while no access is in progress. A device may read a page while a process stores to it, which
-// the race detector would report.
+// Pause runs f while no access is in progress. It is for the simulation of a device that reads a page while a process
+// stores to it; without Pause, the race detector would report that.
 func (t *Tables) Pause(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	f()
 }
 
-// Entry returns the page that addr is translated to, and its permissions.
+// Entry returns the page to which addr is translated, and its permissions.
 func (t *Tables) Entry(addr uint64) (mem.Page, mem.Prot) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,13 +1,12 @@
-// Package hand defines the messages between the gateway and a program on the same host
-// that serves connections to published ports itself. The gateway accepts a connection and
-// passes its descriptor to the program. The program reports when the connection has
-// ended.
+// Package hand defines the messages between the gateway and a program on the same host that handles the connections to
+// its published ports itself. The gateway accepts a connection and passes its descriptor to the program. When the
+// connection has ended, the program reports that.
 //
 // The messages travel over a socket pair (AF_UNIX, SOCK_SEQPACKET), which preserves
 // message boundaries:
 //
 //	gateway ── Connection, with one descriptor (SCM_RIGHTS) ──▶ program
-//	gateway ◀── one End or several, one behind the other ────── program
+//	gateway ◀── one or more End messages in one packet ───────── program
 //
 // Both ends run on one machine, so numbers use its native byte order.
 package hand
@@ -16,8 +15,8 @@ import "encoding/binary"
 
 // Connection is the message that accompanies a descriptor.
 type Connection struct {
-	Port   uint16 // the program's port that the client connected to
-	Client uint16 // the gateway's port, which the program sees as the port of the client; it identifies the connection in End
+	Port   uint16 // the program's port to which the client connected
+	Client uint16 // identifies the connection in End: the port of the gateway that the program sees as the client's port
 }
 
 // ConnectionSize is the length of an encoded Connection, in bytes.
@@ -40,9 +39,9 @@ func ParseConnection(b []byte) (Connection, bool) {
 
 // End reports that a connection has ended.
 type End struct {
-	Client  uint16 // as in Connection
+	Client  uint16 // client port of the connection, as in Connection
 	Refused bool   // the program did not accept the connection
-	Reset   bool   // one side has reset the connection
+	Reset   bool   // the client or the program has reset the connection
 	In, Out uint64 // bytes received and sent by the program
 }
 

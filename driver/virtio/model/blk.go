@@ -4,8 +4,8 @@ package model
 type Disk struct {
 	*Device
 	Data    []byte
-	Status  func(kind uint32, sector uint64) uint8 // result of a request; nil: all succeed
-	Flushed int                                    // number of flush requests
+	Status  func(kind uint32, sector uint64) uint8 // returns the result of a request; nil: all requests succeed
+	Flushed int                                    // number of flush requests received
 }
 
 // Features that NewDisk accepts.
@@ -21,19 +21,19 @@ const (
 	DiskZeroes   = 1 << 14
 )
 
-// NewDisk returns a disk with a number of sectors of 512 bytes. Its limits are low, so that drivers have to split
-// requests.
+// NewDisk returns a disk. sectors is its size in sectors of 512 bytes, and block the block size that it reports, in
+// bytes (blk_size). Its limits on request sizes are low, so that drivers have to split requests.
 func NewDisk(sectors int, features uint64, block uint32) *Disk {
 	config := make([]byte, 60)
 	le.PutUint64(config, uint64(sectors))
-	le.PutUint32(config[8:], 8192) // size_max
-	le.PutUint32(config[12:], 4)   // seg_max
+	le.PutUint32(config[8:], 8192) // size_max: maximum size of a segment in bytes
+	le.PutUint32(config[12:], 4)   // seg_max: maximum number of segments in a request
 	le.PutUint32(config[20:], block)
-	config[24] = 3                 // physical_block_exp
-	le.PutUint16(config[34:], 3)   // num_queues
-	le.PutUint32(config[36:], 100) // max_discard_sectors
+	config[24] = 3                 // physical_block_exp: a physical block has 2^3 logical blocks
+	le.PutUint16(config[34:], 3)   // num_queues: number of request queues
+	le.PutUint32(config[36:], 100) // max_discard_sectors: maximum size of a discard
 	le.PutUint32(config[40:], 1)
-	le.PutUint32(config[48:], 64) // max_write_zeroes_sectors
+	le.PutUint32(config[48:], 64) // max_write_zeroes_sectors: maximum size of a request to write zeroes
 	le.PutUint32(config[52:], 1)
 	d := &Disk{Data: make([]byte, sectors*512), Device: &Device{Kind: 2, Features: features, Config: config}}
 	d.Work = d.work
@@ -50,7 +50,7 @@ func (d *Disk) work(*Device) {
 	}
 }
 
-// do serves one request. It returns the status and the number of bytes read.
+// do executes one request. It returns the status, and the number of bytes of data that it has stored in the chain.
 func (d *Disk) do(c *Chain) (status uint8, n int) {
 	const ok, failed, unsupported = 0, 1, 2
 	var header [16]byte
@@ -93,7 +93,7 @@ func (d *Disk) do(c *Chain) (status uint8, n int) {
 	return unsupported, 0
 }
 
-// sectors returns size bytes of data from a sector; false if they are out of range.
+// sectors returns size bytes of data, starting at a sector; false if they are out of range.
 func (d *Disk) sectors(sector uint64, size int) ([]byte, bool) {
 	if size%512 != 0 || sector > uint64(len(d.Data)/512) || size > len(d.Data)-int(sector)*512 {
 		return nil, false

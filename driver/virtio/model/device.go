@@ -25,42 +25,42 @@ const (
 // Device is the model of a virtio device. Its exported fields must be set before a driver uses it.
 type Device struct {
 	Kind     uint16
-	Features uint64 // features of the device type; the common features are added
-	Plain    bool   // it offers neither indirect descriptors nor event indexes
-	Config   []byte // its configuration space
+	Features uint64 // features of the device type; the features common to all types are added
+	Plain    bool   // the device offers neither indirect descriptors nor event indexes
+	Config   []byte // content of the device's configuration space
 	MaxQueue int    // maximum number of descriptors of a queue; 0: 256
-	// Work is called on the device's goroutine after the driver has started the device or notified it of a queue,
+	// Work is called in the device's goroutine after the driver has started the device or has notified it of a queue,
 	// and after Poke.
 	Work func(d *Device)
 	// Stopped is called after the driver has reset the device.
 	Stopped func()
 	Queues  []*Queue
-	Hostile *Hostile // nil: it conforms to the standard
+	Hostile *Hostile // how the device violates the standard; nil: it conforms to it
 
 	machine *Machine
 	raise   func(vector uint16, reason uint8) // raises an interrupt; provided by the transport
 
-	// kick has capacity 1. Register accesses and Poke send (full: a turn is already pending); loop receives. It is
-	// never closed.
+	// kick wakes the goroutine loop. It has capacity 1. Register accesses and Poke send without blocking: if the
+	// channel is full, a wake-up is already pending. It is never closed.
 	kick chan struct{}
 	quit chan struct{} // closed by Close
 	done sync.WaitGroup
 
 	closing sync.Once
 
-	mu           sync.Mutex // guards all below, and Config and Queues while the driver sets up
+	mu           sync.Mutex // guards the fields below; also Config and Queues while the driver initialises the device
 	status       uint8
 	accepted     uint64
-	selectors    [2]uint32 // for device and driver features
+	selectors    [2]uint32 // selected 32-bit halves of the device features and the driver features
 	queueSelect  int
 	generation   uint8
 	configVector uint16
 	isr          uint8
 	running      bool
-	turn         sync.Mutex // held while loop works: a reset waits for the end of the turn
+	turn         sync.Mutex // held while loop calls Work, so that a reset can wait until Work has returned
 }
 
-// start creates the queues and starts the goroutine.
+// start creates the queues and starts the device's goroutine.
 func (d *Device) start(m *Machine, queues int, raise func(vector uint16, reason uint8)) {
 	d.machine, d.raise = m, raise
 	d.kick, d.quit = make(chan struct{}, 1), make(chan struct{})
@@ -84,7 +84,7 @@ func (d *Device) Close() {
 	d.done.Wait()
 }
 
-// loop runs the device's turns until Close.
+// loop calls Work when it is woken, until Close.
 func (d *Device) loop() {
 	for {
 		select {
@@ -106,7 +106,7 @@ func (d *Device) isRunning() bool {
 	return d.running
 }
 
-// Become replaces the behaviour of a device that a driver may have started, and pokes the device.
+// Become replaces the behaviour of a device, which may already be running, and calls Poke.
 func (d *Device) Become(work func(d *Device), h *Hostile) {
 	d.turn.Lock()
 	d.Work, d.Hostile = work, h
@@ -128,7 +128,7 @@ func (d *Device) has(feature uint64) bool {
 	return d.accepted&feature == feature
 }
 
-// Change changes the configuration and notifies the driver.
+// Change calls change with the configuration space, and then notifies the driver.
 func (d *Device) Change(change func(config []byte)) {
 	d.mu.Lock()
 	change(d.Config)
@@ -157,7 +157,7 @@ func (d *Device) interrupt(vector uint16, reason uint8) {
 // noVector is the vector of a queue without a message-signalled interrupt.
 const noVector = 0xffff
 
-// reset handles a write of 0 to the status. The device has stopped when it returns.
+// reset handles a write of 0 to the status register. When it returns, the device has stopped.
 func (d *Device) reset() {
 	d.mu.Lock()
 	was := d.running
@@ -177,7 +177,7 @@ func (d *Device) reset() {
 	}
 }
 
-// setStatus handles a write to the status.
+// setStatus handles a write to the status register.
 func (d *Device) setStatus(v uint8) {
 	d.turn.Lock()
 	h := d.Hostile
@@ -205,7 +205,7 @@ func (d *Device) setStatus(v uint8) {
 	d.status = v
 }
 
-// queue returns the selected queue; nil if the number is out of range.
+// queue returns the queue that the driver has selected; nil if its number is out of range.
 func (d *Device) queue() *Queue {
 	if d.queueSelect >= len(d.Queues) {
 		return nil
@@ -213,7 +213,7 @@ func (d *Device) queue() *Queue {
 	return d.Queues[d.queueSelect]
 }
 
-// readConfig reads from the configuration space.
+// readConfig reads width bytes at offset at of the configuration space.
 func (d *Device) readConfig(at, width int) (v uint64) {
 	if h := d.Hostile; h != nil && h.ConfigMoves {
 		d.generation++

@@ -2,39 +2,39 @@ package model
 
 // Hostile describes how a device violates the standard.
 type Hostile struct {
-	// Next returns the next violation and its parameter, from a fuzzer's input or a list. After the last one it
-	// returns Truth.
+	// Next returns the next violation and its parameter. They come from a list, or from the input of a fuzz test. After
+	// the last violation it returns Truth.
 	Next func() (Lie, uint32)
 
 	NeverResets     bool
 	RefusesFeatures bool
 	ConfigMoves     bool // the configuration changes at every read
-	// Read replaces the value v of a register read; nil: values are not changed. at is relative to the start of the
-	// device's registers.
+	// Read returns the value that the driver reads from a register whose correct value is v; nil: all values are
+	// correct. at is the offset in the device's registers, width the width of the access in bytes.
 	Read func(at, width int, v uint64) uint64
 }
 
-// Lie is a way to complete a chain wrongly.
+// Lie is a way in which a device completes a chain incorrectly.
 type Lie uint8
 
-// Values of Lie. Each has a parameter, n.
+// Values of Lie. Each has a parameter n, which some of them use.
 const (
-	Truth    Lie = iota // completed correctly
-	WrongID             // completes chain n instead
+	Truth    Lie = iota // completes the chain correctly
+	WrongID             // completes chain n instead of this chain
 	TooLong             // reports 1+n more bytes than were written
-	Written             // reports n bytes written
-	Twice               // completed twice
-	Jump                // advances the index by n
-	Silence             // never completed
-	Late                // completed together with the next one
-	Broken              // sets DEVICE_NEEDS_RESET too
-	Changing            // changes the configuration too
-	Spurious            // raises an unexpected interrupt too
-	Quiet               // completed without an interrupt
-	Lies                // number of values
+	Written             // reports that n bytes were written
+	Twice               // completes the chain twice
+	Jump                // advances the used index by n
+	Silence             // never completes the chain
+	Late                // completes the chain together with the next one
+	Broken              // completes the chain and sets DEVICE_NEEDS_RESET
+	Changing            // completes the chain and changes the configuration
+	Spurious            // completes the chain and raises an unexpected interrupt
+	Quiet               // completes the chain without an interrupt
+	Lies                // number of values of Lie
 )
 
-// Script returns a Next that goes through a list.
+// Script returns a function for Hostile.Next that returns the elements of a list.
 func Script(lies ...struct {
 	Lie    Lie
 	Number uint32
@@ -49,7 +49,7 @@ func Script(lies ...struct {
 	}
 }
 
-// FromBytes returns a Next that consumes two bytes of an input at a time.
+// FromBytes returns a function for Hostile.Next that takes each violation from two bytes of input.
 func FromBytes(input []byte) func() (Lie, uint32) {
 	return func() (Lie, uint32) {
 		if len(input) < 2 {
@@ -58,13 +58,13 @@ func FromBytes(input []byte) func() (Lie, uint32) {
 		l, n := Lie(input[0])%Lies, uint32(input[1])
 		input = input[2:]
 		if n >= 0xf0 {
-			n = n << 24 // far out of range
+			n = n << 24 // large numbers become far out of range
 		}
 		return l, n
 	}
 }
 
-// lie completes chains wrongly, as h.Next decides.
+// lie completes chains in the ways that h.Next returns.
 func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 	for i, head := range heads {
 		id, length := uint32(head), written[i]
@@ -89,7 +89,7 @@ func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 			continue
 		case Late:
 			q.scribble(0, id, length)
-			q.done++ // shown with the next
+			q.done++ // the driver sees this completion together with the next
 			continue
 		case Broken:
 			q.device.Break()
@@ -109,15 +109,15 @@ func (q *Queue) lie(h *Hostile, heads []uint16, written []uint32) {
 	}
 }
 
-// scribble writes an element that the driver may be reading, as a hostile device may do. The data race is intended,
-// and is hidden from the race detector.
+// scribble writes an element of the used ring that the driver may be reading, as a hostile device may do. The data race
+// is intended; norace hides it from the race detector.
 //
 //go:norace
 func (q *Queue) scribble(i int, id, written uint32) { q.element(i, id, written) }
 
 // overwrite copies p to a segment that the driver may be using again, because the device has completed another chain in
-// place of this one. The data race is intended, and is hidden from the race detector: hence no call of copy, which reports
-// races in any function.
+// place of this one. The data race is intended; norace hides it from the race detector. overwrite does not call the
+// builtin copy, for which the race detector reports races in any function.
 //
 //go:norace
 func overwrite(segment, p []byte) int {

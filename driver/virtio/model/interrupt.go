@@ -6,7 +6,7 @@ import (
 	"loam/driver"
 )
 
-// messageAddress is the address of all messages; the data is the number of the interrupt.
+// messageAddress is the address in all messages. The data of a message is the number of the interrupt.
 const messageAddress = 0xfee0_0000
 
 // Message implements driver.Machine.
@@ -28,7 +28,7 @@ func (m *Machine) deliver(v driver.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if v.Address != messageAddress || int(v.Data) >= len(m.messages) {
-		return // some other memory write
+		return // a memory write that is not a message for this machine
 	}
 	if i := m.messages[v.Data]; i != nil {
 		i.Ring()

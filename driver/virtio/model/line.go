@@ -13,7 +13,7 @@ type Interrupt struct {
 	done, close func()
 }
 
-// NewInterrupt returns an Interrupt whose Done and Close call done and closing.
+// NewInterrupt returns an Interrupt whose methods Done and Close call done and closing.
 func NewInterrupt(done, closing func()) *Interrupt {
 	return &Interrupt{c: make(chan struct{}, 1), done: done, close: closing}
 }
@@ -35,7 +35,7 @@ func (i *Interrupt) Ring() {
 	}
 }
 
-// Lines is the interrupt lines of a machine. In the zero value no line is raised.
+// Lines holds the interrupt lines of a machine. In the zero value no line is raised.
 type Lines struct {
 	mu  sync.Mutex // guards all
 	all map[uint32]*line

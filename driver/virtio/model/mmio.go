@@ -6,15 +6,15 @@ type mmioDevice struct {
 	gsi uint32
 }
 
-// Addresses, sizes and first line of AddMMIO.
+// Addresses, sizes and interrupt numbers of the devices that AddMMIO adds.
 const (
 	mmioBase = 0xfeb0_0000
 	mmioSize = 0x200
 	mmioGSI  = 16
 )
 
-// AddMMIO adds a device with a number of queues. It returns the address and size of its registers and its interrupt
-// line.
+// AddMMIO adds a device with the given number of queues to the machine. It returns the address and the size of the
+// device's registers, and the number of its interrupt line.
 func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -25,7 +25,7 @@ func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi 
 	return mmioBase + uint64(i)*mmioSize, mmioSize, t.gsi
 }
 
-// Registers in the order of the standard.
+// Offsets of the registers, in the order of the standard (section 4.2.2).
 const (
 	mMagic = 0x000 + 4*iota
 	mVersion
@@ -80,7 +80,7 @@ func (t *mmioDevice) read(at, width int) uint64 {
 	return t.answer(at, width)
 }
 
-// answer returns the value of a register as the standard defines it.
+// answer returns the correct value of a register.
 func (t *mmioDevice) answer(at, width int) uint64 {
 	d := t.Device
 	d.mu.Lock()
@@ -165,7 +165,7 @@ func (q *Queue) set(at int, v uint64) {
 	}
 }
 
-// setHalf writes one half of a 64-bit register.
+// setHalf sets the upper or lower 32 bits of a 64-bit register.
 func setHalf(to *uint64, high bool, v uint64) {
 	if high {
 		*to = *to&0xffff_ffff | v<<32

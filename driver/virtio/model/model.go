@@ -1,9 +1,9 @@
-// Package model simulates a machine with virtio devices in the same process, for tests. It implements the device's
-// side of everything in loam/driver/virtio, over PCI and over MMIO. It is written from the same standard (virtio
-// 1.2) and shares no code with the drivers, so behaviour on which both agree is probably correct.
+// Package model simulates a machine with virtio devices in the same process, for tests. It implements the device's side
+// of all protocols in loam/driver/virtio, over PCI and over MMIO. Model and drivers are both written from the standard
+// (virtio 1.2) and share no code. So behaviour on which they agree is probably correct.
 //
-// A device conforms to the standard unless its Hostile field is set. Time is the test's time, which may be fake
-// (testing/synctest): devices block only on channels.
+// A device conforms to the standard unless its field Hostile is set. The model can be used with fake time
+// (testing/synctest), because its devices block only on channels.
 package model
 
 import (
@@ -16,15 +16,15 @@ import (
 // Machine is the simulated machine. It implements driver.Machine.
 type Machine struct {
 	mu         sync.Mutex        // guards all below
-	memory     map[uint64][]byte // allocated, by address
-	heap       map[uint64][]byte // Go heap memory that was passed to Segments, by address
+	memory     map[uint64][]byte // allocated memory, by device address
+	heap       map[uint64][]byte // memory of the Go heap that was passed to Segments, by device address
 	next       uint64            // device address of the next Allocate
-	held       int               // bytes allocated
+	held       int               // number of bytes that are allocated
 	heapless   bool              // devices cannot access the Go heap
-	page       uint64            // segments of heap memory do not cross multiples of this size
+	page       uint64            // size in bytes: a segment of heap memory does not cross a multiple of it
 	windows    []window
 	messages   []*Interrupt
-	functions  map[uint32]*slot // by bus, device and function, as in a configuration address
+	functions  map[uint32]*slot // key: bus, device and function, encoded as in a configuration address
 	configPort uint32
 
 	lines Lines
@@ -33,10 +33,10 @@ type Machine struct {
 // Option configures a machine.
 type Option func(m *Machine)
 
-// Heapless makes devices unable to access the Go heap, so drivers have to copy.
+// Heapless makes the devices unable to access the Go heap, so that drivers have to copy data.
 func Heapless(m *Machine) { m.heapless = true }
 
-// Pages makes segments of heap memory at most n bytes long, a power of two.
+// Pages splits heap memory into segments of at most n bytes; n is a power of two.
 func Pages(n uint64) Option { return func(m *Machine) { m.page = n } }
 
 // New returns a machine without devices.
@@ -59,7 +59,7 @@ func (m *Machine) Allocate(size, align int) (driver.Buffer, error) {
 	defer m.mu.Unlock()
 	b := make([]byte, size+8)[:size:size] // Go aligns allocations larger than 8 bytes to 8 bytes
 	at := (m.next + uint64(align) - 1) &^ (uint64(align) - 1)
-	m.next = at + uint64(size) + 4096 // leaves a gap, so that an overrun is detected
+	m.next = at + uint64(size) + 4096 // leaves a gap between buffers, so that an overrun is detected
 	m.memory[at] = b
 	m.held += size
 	return driver.Buffer{Bytes: b, Address: at}, nil
@@ -83,8 +83,8 @@ func (m *Machine) Held() int {
 	return m.held
 }
 
-// Segments implements driver.Machine. The machine records the memory passed to it; devices can access only that
-// part of the heap.
+// Segments implements driver.Machine. The machine records b; devices can access only those parts of the heap that were
+// recorded.
 func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,8 +104,8 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	return n, true
 }
 
-// at returns memory by device address. It panics for memory that no driver has provided, since that is a bug in the
-// driver.
+// at returns size bytes of memory at a device address. It panics if no driver has provided that memory, since the
+// address is then a bug of the driver.
 func (m *Machine) at(address uint64, size int) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,14 +2,14 @@ package model
 
 import "sync"
 
-// Wire connects two network cards. A frame that one card sends is received by the other, on the queue pair with the
-// same number, with its virtio header. The wire has a limited capacity: a card stops sending until the other has
-// received frames.
+// Wire connects two network cards. A frame that one card sends, including its virtio header, is received by the other
+// card on the queue pair with the same number. The wire has a limited capacity: when it is full, a card stops sending
+// until the other card has received frames.
 type Wire struct {
 	A, B *Device
 }
 
-// NetConfig returns the configuration of a network card (virtio 1.2 section 5.1.4).
+// NetConfig returns the configuration space of a network card with pairs queue pairs (virtio 1.2 section 5.1.4).
 func NetConfig(mac [6]byte, pairs, mtu uint16) []byte {
 	b := append(make([]byte, 0, 12), mac[:]...)
 	for _, v := range []uint16{1, pairs, mtu} {
@@ -18,8 +18,8 @@ func NetConfig(mac [6]byte, pairs, mtu uint16) []byte {
 	return b
 }
 
-// NewWire returns two connected cards with these features, configurations and number of queue pairs. Each has to be
-// added to a machine with NetQueues(pairs) queues.
+// NewWire returns two connected cards. a and b are their configuration spaces. Each card has to be added to a machine
+// with NetQueues(pairs) queues.
 func NewWire(features uint64, a, b []byte, pairs int) *Wire {
 	w := &Wire{A: &Device{Kind: 1, Features: features, Config: a}, B: &Device{Kind: 1, Features: features, Config: b}}
 	ends := [2]*netEnd{{peer: w.B, pairs: pairs}, {peer: w.A, pairs: pairs}}
@@ -33,20 +33,19 @@ func NewWire(features uint64, a, b []byte, pairs int) *Wire {
 	return w
 }
 
-// NetQueues returns the number of queues of a card with a number of queue pairs: two for each pair and the control
-// queue.
+// NetQueues returns the number of queues of a card: two for each queue pair, and the control queue.
 func NetQueues(pairs int) int { return 2*pairs + 1 }
 
 // netEnd is one card's end of the wire.
 type netEnd struct {
 	peer  *Device
-	from  *netEnd // the other end
+	from  *netEnd // the other card's end of the wire
 	pairs int
 	lines []*netLine
 	used  netUsed
 }
 
-// netLine holds the frames on the wire in one direction of one queue pair.
+// netLine holds the frames on the wire in one direction, for one queue pair.
 type netLine struct {
 	mu     sync.Mutex // guards all
 	frames [wireDepth][]byte
@@ -57,7 +56,7 @@ type netLine struct {
 // wireDepth is the capacity of a netLine in frames.
 const wireDepth = 32
 
-// netUsed holds the buffers of a frame that is being received.
+// netUsed lists the buffers into which a frame was received.
 type netUsed struct {
 	heads   []uint16
 	written []uint32
@@ -68,7 +67,7 @@ const (
 	featureMerge = 1 << 15
 )
 
-// work serves a card after it, or its peer, was notified.
+// work moves frames for a card. It is called when the card or its peer was notified.
 func (e *netEnd) work(d *Device) {
 	for i := range e.pairs {
 		if e.send(d, d.Queues[2*i+1], e.lines[i]) {
@@ -83,7 +82,7 @@ func (e *netEnd) work(d *Device) {
 	}
 }
 
-// send moves frames from the queue to the wire while there is room, and reports whether it moved any.
+// send moves frames from the transmit queue to the wire while the wire has room. It reports whether it has moved any.
 func (e *netEnd) send(d *Device, q *Queue, l *netLine) (sent bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +105,8 @@ func (e *netEnd) send(d *Device, q *Queue, l *netLine) (sent bool) {
 	return sent
 }
 
-// receive moves frames from the wire to the queue while there are buffers, and reports whether it moved any.
+// receive moves frames from the wire to the receive queue while the queue has buffers. It reports whether it has moved
+// any.
 func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 	return received
 }
 
-// deliver writes a frame into as many buffers as it needs (section 5.1.6.4). It returns false, and uses no buffer,
-// if there are too few.
+// deliver writes a frame into as many buffers as the frame needs (section 5.1.6.4). If there are too few buffers,
+// deliver returns false and uses none.
 func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 	u := &e.used
 	u.heads, u.written = u.heads[:0], u.written[:0]
@@ -128,7 +128,7 @@ func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 		c := q.Take()
 		if c == nil || len(u.heads) > 0 && !d.has(featureMerge) {
 			q.Untake(len(u.heads))
-			return c != nil // too long for a card that does not merge buffers: dropped
+			return c != nil // if a buffer is left, the frame is too long for a card that does not merge buffers; it is dropped
 		}
 		if len(u.heads) == 0 {
 			first = c.In[0]

@@ -6,19 +6,19 @@ import (
 	"loam/driver"
 )
 
-// function is a virtio device on the PCI bus (section 4.1): its configuration space, and one BAR with all
-// registers.
+// function is a virtio device on the PCI bus (section 4.1). It consists of a configuration space and of one BAR that
+// contains all registers.
 type function struct {
 	*Device
 	*slot
 }
 
-// slot is the part that all PCI functions share.
+// slot is the part of the simulation that all PCI functions have in common.
 type slot struct {
 	machine *Machine
 	config  [64]uint32
 	bar     uint32 // index of the only BAR in config
-	size    uint32 // size of the BAR
+	size    uint32 // size of the BAR in bytes
 	gsi     uint32
 
 	mu     sync.Mutex       // guards all below
@@ -40,8 +40,8 @@ const (
 	msixCap    = 0x98
 )
 
-// AddPCI adds a device with a number of queues in the next free slot of bus 0. vectors is the number of MSI-X
-// vectors; 0: the device has an interrupt line.
+// AddPCI adds a device with the given number of queues in the next free slot of bus 0. vectors is the number of its
+// MSI-X vectors; 0 means that it has an interrupt line instead.
 func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,7 +49,7 @@ func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	address := uint32(barAddress + slot*barSpace)
 	f := &function{d, m.newSlot(4, barSize, slot, vectors)}
 	f.config = [64]uint32{
-		0: uint32(0x1040+d.Kind)<<16 | 0x1af4, 1: 1 << 20, // has capabilities
+		0: uint32(0x1040+d.Kind)<<16 | 0x1af4, 1: 1 << 20, // the status bit for a list of capabilities
 		2: 0xff << 24, 4: address, 13: 0x40, 15: 1<<8 | slot,
 	}
 	f.capability(0x40, 0x50, 1, atCommon, 0x38)
@@ -91,7 +91,7 @@ func (m *Machine) Out32(port uint16, v uint32) {
 	switch i := m.configPort >> 2 & 63; {
 	case i == f.bar:
 		f.config[i] = v &^ (f.size - 1)
-	case i >= 4 && i < 10: // BARs that do not exist
+	case i >= 4 && i < 10: // BARs that the function does not have
 	default:
 		f.config[i] = v
 	}
@@ -112,7 +112,7 @@ func (m *Machine) In32(port uint16) uint32 {
 	return f.config[i]
 }
 
-// In8 and the methods below implement driver.Ports: there is no device at any port.
+// In8 and the methods below implement driver.Ports. No device responds at any of their ports.
 func (m *Machine) In8(uint16) uint8     { return 0xff }
 func (m *Machine) In16(uint16) uint16   { return 0xffff }
 func (m *Machine) Out8(uint16, uint8)   {}
@@ -125,7 +125,7 @@ func (f *function) read(at, width int) uint64 {
 	return f.answer(at, width)
 }
 
-// answer returns the value of a register as the standard defines it.
+// answer returns the correct value of a register.
 func (f *function) answer(at, width int) uint64 {
 	d := f.Device
 	d.mu.Lock()

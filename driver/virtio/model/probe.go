@@ -8,7 +8,7 @@ import (
 	"loam/driver/virtio"
 )
 
-// Ways are the ways to attach a device to a machine, by name.
+// Ways are the methods of attaching a device to a machine, by name.
 var Ways = map[string]func(m *Machine, d *Device, queues int) (*virtio.Device, error){
 	"PCI, a vector for each": func(m *Machine, d *Device, queues int) (*virtio.Device, error) {
 		m.AddPCI(d, queues, queues+1)
@@ -28,7 +28,7 @@ var Ways = map[string]func(m *Machine, d *Device, queues int) (*virtio.Device, e
 	},
 }
 
-// probePCI probes the function that was added last.
+// probePCI probes the PCI function that was added last.
 func (m *Machine) probePCI() (*virtio.Device, error) {
 	bus, err := pci.Scan(m, nil)
 	if err != nil {
@@ -38,7 +38,8 @@ func (m *Machine) probePCI() (*virtio.Device, error) {
 	return virtio.ProbePCI(m, all[len(all)-1])
 }
 
-// Add attaches a device in one of the Ways. It closes the device at the end of the test.
+// Add attaches a device to the machine by the method way, a key of Ways, and probes it. It closes the device at the end
+// of the test.
 func (m *Machine) Add(t testing.TB, way string, d *Device, queues int) *virtio.Device {
 	t.Helper()
 	v, err := Ways[way](m, d, queues)

@@ -5,43 +5,42 @@ import (
 	"sync/atomic"
 )
 
-// Queue is the device's side of a split virtqueue (virtio 1.2 section 2.7). Only one goroutine of the device may
-// use it.
+// Queue is the device's side of a split virtqueue (virtio 1.2 section 2.7). Only the device's goroutine may use it.
 type Queue struct {
 	device *Device
 	index  int
 
-	// Set by the driver; guarded by device.mu until the device runs.
+	// Set by the driver. device.mu guards these fields until the device runs.
 	size              int
 	desc, avail, used uint64
 	enabled           bool
 	vector            uint16
 
 	ring  *rings // created when the device starts
-	taken uint16 // available index up to which chains have been taken
-	chain Chain  // result of the last Take
-	done  uint16 // used index
+	taken uint16 // available index of the next chain to take
+	chain Chain  // the chain that the last Take returned
+	done  uint16 // used index: number of completed chains, modulo 2^16
 }
 
-// rings are the parts of the queue in memory.
+// rings holds the parts of the queue that are in memory.
 type rings struct {
 	desc, availRing, usedRing []byte
 	availIndex, usedIndex     *atomic.Uint32
 	usedEvent, availEvent     *atomic.Uint32
 }
 
-// Chain is a chain of descriptors that the device works on. It is valid until the next Take.
+// Chain is a chain of descriptors that the device has taken from a queue. It is valid until the next Take.
 type Chain struct {
 	Head uint16
-	Out  [][]byte // the device reads
-	In   [][]byte // the device writes
+	Out  [][]byte // segments that the device reads
+	In   [][]byte // segments that the device writes
 
-	hostile bool // the driver may be using the memory already, because the device has completed another chain wrongly
+	hostile bool // the driver may be using the memory again, because the device has completed this chain in place of another
 }
 
 var le = binary.LittleEndian
 
-// open locates the rings in memory.
+// open finds the rings in memory.
 func (q *Queue) open() {
 	m := q.device.machine
 	avail, used := m.at(q.avail, 4+2*q.size+4), m.at(q.used, 4+8*q.size+4)
@@ -53,8 +52,8 @@ func (q *Queue) open() {
 	q.taken, q.done = 0, 0
 }
 
-// Take returns the next available chain; nil if there is none. In that case the driver will notify the device of
-// the next one.
+// Take returns the next available chain, or nil if there is none. In that case, it also requests that the driver notify
+// the device of the next chain.
 func (q *Queue) Take() *Chain {
 	r := q.ring
 	if r == nil {
@@ -74,7 +73,7 @@ func (q *Queue) Take() *Chain {
 	return c
 }
 
-// Untake makes the last n chains that were taken available again.
+// Untake returns the last n chains to the queue, so that Take returns them again.
 func (q *Queue) Untake(n int) { q.taken -= uint16(n) }
 
 // Flags of a descriptor.
@@ -84,8 +83,8 @@ const (
 	indirect = 4
 )
 
-// walk adds the segments of a chain from descriptor at on to c. It panics if the chain is invalid, since that is a
-// bug in the driver.
+// walk adds the segments of a chain to c, starting at the descriptor with index at. It panics if the chain is invalid,
+// since that is a bug in the driver.
 func (q *Queue) walk(c *Chain, table []byte, at uint16) {
 	for range len(table) / 16 {
 		d := table[int(at)*16:][:16]
@@ -111,8 +110,8 @@ func (q *Queue) walk(c *Chain, table []byte, at uint16) {
 	panic("model: a chain does not end")
 }
 
-// Put completes chains, given their heads and the numbers of bytes written, and interrupts the driver if it has
-// requested that.
+// Put completes chains. Each is given by its head, and by the number of bytes that the device has written to it. Put
+// interrupts the driver if the driver has requested it.
 func (q *Queue) Put(heads []uint16, written []uint32) {
 	if h := q.device.Hostile; h != nil {
 		q.lie(h, heads, written)
@@ -124,23 +123,23 @@ func (q *Queue) Put(heads []uint16, written []uint32) {
 	q.advance(len(heads))
 }
 
-// Done completes one chain.
+// Done completes one chain. written is the number of bytes that the device has written to it.
 func (q *Queue) Done(c *Chain, written int) { q.Put([]uint16{c.Head}, []uint32{uint32(written)}) }
 
-// element writes the i-th element after the used index.
+// element writes an element of the used ring: the i-th after the used index.
 func (q *Queue) element(i int, id, written uint32) {
 	e := q.ring.usedRing[8*((int(q.done)+i)%q.size):]
 	le.PutUint32(e, id)
 	le.PutUint32(e[4:], written)
 }
 
-// move advances the used index.
+// move advances the used index by n.
 func (q *Queue) move(n int) {
 	q.done += uint16(n)
 	q.ring.usedIndex.Swap(uint32(q.done)<<16 | q.ring.usedIndex.Load()&0xffff)
 }
 
-// advance advances the used index and interrupts the driver if it has requested that.
+// advance advances the used index by n, and interrupts the driver if the driver has requested it.
 func (q *Queue) advance(n int) {
 	r, old := q.ring, q.done
 	q.move(n)
@@ -154,12 +153,14 @@ func (q *Queue) advance(n int) {
 	}
 }
 
-// Gather copies data that the device reads to p, from an offset in the chain. It returns the bytes copied.
+// Gather copies data that the driver has provided to p, from an offset in the chain. It returns the number of bytes
+// copied.
 func (c *Chain) Gather(from int, p []byte) (n int) {
 	return transfer(c.Out, from, p, func(segment, p []byte) int { return copy(p, segment) })
 }
 
-// Scatter copies p to memory that the device writes, from an offset in the chain. It returns the bytes copied.
+// Scatter copies p to the memory of the chain that the device may write, from an offset. It returns the number of bytes
+// copied.
 func (c *Chain) Scatter(from int, p []byte) (n int) {
 	if c.hostile {
 		return transfer(c.In, from, p, overwrite)
@@ -167,8 +168,8 @@ func (c *Chain) Scatter(from int, p []byte) (n int) {
 	return transfer(c.In, from, p, func(segment, p []byte) int { return copy(segment, p) })
 }
 
-// transfer calls move for each segment from an offset in the segments, with the rest of p. move returns the number of
-// bytes that it copied.
+// transfer calls move for each segment from an offset on, with the remaining part of p. move returns the number of
+// bytes that it has copied.
 func transfer(pieces [][]byte, from int, p []byte, move func(segment, p []byte) int) (n int) {
 	for _, b := range pieces {
 		if from >= len(b) {
@@ -194,5 +195,5 @@ func total(pieces [][]byte) (n int) {
 	return n
 }
 
-// Shrink makes the queue offer room for only n descriptors.
+// Shrink limits the queue to n descriptors.
 func (q *Queue) Shrink(n int) { q.size = n }

@@ -7,7 +7,7 @@ func (m *Machine) newSlot(bar, size, gsi uint32, vectors int) *slot {
 	return &slot{machine: m, bar: bar, size: size, gsi: gsi, table: make([]driver.Message, vectors), masked: make([]bool, vectors)}
 }
 
-// raise sends the message of a vector or, without MSI-X, raises the line.
+// raise sends the message of a vector or, without MSI-X, raises the function's interrupt line.
 func (s *slot) raise(vector uint16) {
 	if len(s.table) == 0 {
 		s.machine.lines.Set(s.gsi, true)
@@ -25,7 +25,7 @@ func (s *slot) raise(vector uint16) {
 	}
 }
 
-// vector returns v if it is a valid vector, else noVector.
+// vector returns v if it is the number of a vector, and noVector otherwise.
 func (s *slot) vector(v uint64) uint16 {
 	if v >= uint64(len(s.table)) {
 		return noVector
@@ -33,7 +33,7 @@ func (s *slot) vector(v uint64) uint16 {
 	return uint16(v)
 }
 
-// setVector writes to the vector table of MSI-X.
+// setVector writes a 32-bit word to the vector table of MSI-X.
 func (s *slot) setVector(i, at int, v uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *slot) setVector(i, at int, v uint32) {
 	}
 }
 
-// Registers is the BAR of a device that is not virtio. width is in bytes; at is a multiple of width.
+// Registers is the BAR of a PCI function that is not virtio. width is in bytes; at is a multiple of width.
 type Registers interface {
 	Read(at, width int) uint64
 	Write(at, width int, v uint64)
@@ -61,14 +61,15 @@ type Registers interface {
 // Function describes a PCI function that is not virtio.
 type Function struct {
 	ID        uint32 // device ID and vendor ID
-	Class     uint32 // 24 bits
+	Class     uint32 // class, subclass and interface: 24 bits
 	BAR, Size int    // number and size of its only BAR; the size is a power of two, at least 4096
-	Vectors   int    // number of MSI-X vectors, whose table follows the registers; 0: it has a line
-	MSI       bool   // it has MSI in addition to its line
+	Vectors   int    // number of MSI-X vectors, whose table is after the registers; 0: it has an interrupt line
+	MSI       bool   // the function has MSI in addition to its interrupt line
 	Registers Registers
 }
 
-// Plug is a function that was added to a machine. The device model uses it to raise interrupts and access memory.
+// Plug is a PCI function that was added to a machine. The model of the device uses it to raise interrupts and to access
+// memory.
 type Plug struct{ *slot }
 
 // AddFunction adds a function in the next free slot of bus 0.
@@ -95,10 +96,10 @@ func (m *Machine) AddFunction(f Function) Plug {
 	return Plug{s}
 }
 
-// Raise sends the message of a vector or, without MSI-X, raises the line.
+// Raise sends the message of a vector or, without MSI-X, raises the function's interrupt line.
 func (p Plug) Raise(vector int) { p.raise(uint16(vector)) }
 
-// RaiseMSI sends the MSI message if the driver has enabled MSI, and raises the line otherwise.
+// RaiseMSI sends the MSI message if the driver has enabled MSI, and otherwise raises the function's interrupt line.
 func (p Plug) RaiseMSI() {
 	const enabled = 1 << 16
 	p.machine.mu.Lock()
@@ -113,10 +114,10 @@ func (p Plug) RaiseMSI() {
 	}
 }
 
-// Lower lowers the line.
+// Lower lowers the function's interrupt line.
 func (p Plug) Lower() { p.machine.lines.Set(p.gsi, false) }
 
-// Memory returns size bytes of memory by device address. It panics if no driver has provided them.
+// Memory returns size bytes of memory at a device address. It panics if no driver has provided that memory.
 func (p Plug) Memory(address uint64, size int) []byte { return p.machine.at(address, size) }
 
 // Master reports whether the driver has enabled the device's access to memory (PCI 3.0 section 6.2.2).
@@ -127,7 +128,7 @@ func (p Plug) Master() bool {
 	return p.config[1]&master != 0
 }
 
-// plugged provides the BAR of a function.
+// plugged makes the registers of a Function accessible as a window of the machine.
 type plugged struct {
 	Function
 	slot *slot

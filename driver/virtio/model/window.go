@@ -7,14 +7,14 @@ import (
 	"loam/driver"
 )
 
-// window is a range of physical addresses with the registers of a device.
+// window is a range of physical addresses that contains the registers of a device.
 type window struct {
 	address uint64
 	size    int
 	device  responder
 }
 
-// responder is a device's registers. at is relative to the start of its window; width is in bytes.
+// responder implements the registers of a device. at is an offset in the device's window; width is in bytes.
 type responder interface {
 	read(at, width int) uint64
 	write(at, width int, v uint64)
@@ -34,7 +34,7 @@ func (m *Machine) Registers(address uint64, size int) (driver.Registers, error) 
 	return nil, errNothing
 }
 
-// registers is a driver's view of a window.
+// registers gives a driver access to a window.
 type registers struct {
 	device responder
 	from   int

@@ -14,17 +14,17 @@ import (
 	"loam/gen/probe"
 )
 
-// files are the files for results and for the state of the run. During the run they belong to the engine's
-// recorder.
+// files holds the open files of a run, for its results and its state. During the run they belong to the recorder
+// goroutine of package probe.
 type files struct {
 	results *probe.Writer
 	file    *os.File // the file that results writes to, or nil
 	state   *probe.StateFile
-	note    probe.State // the state to save, except the checkpoint
+	note    probe.State // the state to save; its checkpoint is added before it is saved
 	filter  probe.Filter
 }
 
-// openFiles opens the files. If there is a saved state, it configures c to resume from it.
+// openFiles opens the files. If the state file contains a saved state, openFiles configures c to resume from it.
 func (o *Options) openFiles(c *probe.Config) (f *files, err error) {
 	f = &files{filter: o.Filter}
 	if o.StateFile == "" {
@@ -81,7 +81,7 @@ func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	count := 0
 	whole, err := probe.ReadAnswered(in, o.Format, c.Kind, func(netip.Addr, uint16) { count++ })
 	if err == nil {
-		err = in.Truncate(whole) // removes a line that was cut off
+		err = in.Truncate(whole) // remove a last line that was cut off
 	}
 	if err != nil {
 		in.Close()
@@ -91,14 +91,15 @@ func (o *Options) goOn(c *probe.Config, s probe.State) error {
 	c.Answered = func(yield func(netip.Addr, uint16)) {
 		defer in.Close()
 		if _, err := in.Seek(0, io.SeekStart); err == nil {
-			probe.ReadAnswered(in, o.Format, c.Kind, yield) // the first reading succeeded
+			probe.ReadAnswered(in, o.Format, c.Kind, yield) // errors are ignored: the same text was parsed before
 		}
 	}
 	o.note(fmt.Sprintf("going on in pass %d, with %d answers so far", s.Checkpoint.Pass+1, count))
 	return nil
 }
 
-// openResults opens the writer of results. more means that the file already contains results.
+// openResults opens the file or stream for results. more means that the file already contains results of an earlier
+// run.
 func (o *Options) openResults(f *files, more bool) (err error) {
 	out := o.Output
 	if o.OutputFile != "" {
@@ -123,7 +124,7 @@ func (f *files) record(rs []probe.Result) error {
 	return f.results.Write(slices.DeleteFunc(rs, func(r probe.Result) bool { return !f.filter.Match(&r) }))
 }
 
-// mark implements probe.Config.Mark. It syncs the results to disk before it saves the checkpoint.
+// mark implements probe.Config.Mark. It writes the results to disk (fsync) before it saves the checkpoint.
 func (f *files) mark(c probe.Checkpoint) error {
 	if err := f.results.Flush(); err != nil || f.state == nil {
 		return err
@@ -135,7 +136,7 @@ func (f *files) mark(c probe.Checkpoint) error {
 	return f.state.Save(f.note)
 }
 
-// finish writes buffered results and closes the files. After a finished run it clears the state.
+// finish writes buffered results and closes the files. If the run has finished, finish also clears the saved state.
 func (f *files) finish(sum *probe.Summary) error {
 	err := f.results.Flush()
 	if f.state != nil && sum.Finished {

@@ -12,10 +12,10 @@ import (
 	"loam/wire"
 )
 
-// Targets on the same link each have an Ethernet address of their own. A first run asks for these addresses. The run
-// itself then probes only targets that have answered.
+// Targets on the same link each have an Ethernet address of their own. A first run of package probe finds these
+// addresses. The actual run then probes only the targets that have answered the first run.
 
-// askNeighbours returns the Ethernet addresses of all targets that have answered.
+// askNeighbours returns the Ethernet addresses of all targets that have answered the first run.
 func (o *Options) askNeighbours(ctx context.Context, c *probe.Config) (map[netip.Addr]wire.MAC, error) {
 	first := *c
 	first.Kind, first.Ports, first.Payload, first.LocalPorts = probe.Neighbour, nil, nil, probe.Ports{}
@@ -44,5 +44,5 @@ func (o *Options) askNeighbours(ctx context.Context, c *probe.Config) (map[netip
 	return found, nil
 }
 
-// neighbourWait is how long to wait for late answers of neighbours.
+// neighbourWait is the time to wait for late answers at the end of the first run.
 const neighbourWait = probe.DefaultRetryAfter

@@ -18,20 +18,20 @@ import (
 	"loam/wire"
 )
 
-// station is the set of senders and receivers of a run.
+// station holds the senders and receivers of a run.
 //
-// With xdp, there is one lane per interface queue, because answers can arrive on any of them. With tc, there is one
-// per processor: if the other end of the interface is on the same machine, answers arrive on the processor that has
-// sent the probe. In both cases an eBPF program takes the answers away from the kernel. With the other methods a
-// single receiver gets copies of all answers, and there is one sender per processor.
+// The method xdp uses one lane per interface queue, because answers can arrive on any queue. The method tc uses one
+// lane per processor: if the other end of the interface is on the same machine, answers arrive on the processor that
+// has sent the probe. With both methods, an eBPF program takes the answers away from the kernel. With the other
+// methods, a single receiver gets copies of all answers, and there is one sender per processor.
 type station struct {
 	name      string
 	senders   []method.Sender
 	receivers []method.Receiver
 }
 
-// mostQueues is the largest number of interface queues for which xdp is chosen, since each queue has its own memory
-// and is polled. mostShares is the largest number of lanes for tc.
+// mostQueues is the maximum number of interface queues for which xdp is chosen automatically: each queue uses memory
+// and is polled. mostShares is the maximum number of lanes for tc.
 const (
 	mostQueues = 16
 	mostShares = 16
@@ -49,14 +49,15 @@ func (o *Options) openStation(c *probe.Config) (*station, error) {
 	if err != nil {
 		return nil, &Refusal{err.Error(), "choose another with --method"}
 	}
-	// The kernel resets connections that it does not know, unless the method takes the SYN-ACKs away from it or the
-	// address is not the kernel's. In those cases the run sends the resets.
+	// The kernel sends resets for connections that it does not know. It cannot do so if the method takes the
+	// SYN-ACKs away from it, or if the source address is not an address of the kernel. In these cases the run sends the
+	// resets.
 	c.Reset = c.Kind == probe.SYN && (own || name == "xdp" || name == "tc")
 	return s, nil
 }
 
-// choose opens the method given by the user, or else the fastest available one: xdp if the device supports zero
-// copy, then tc, then ring.
+// choose opens the senders and receivers of the method that the user has given. If none is given, it uses the fastest
+// available one: xdp if the device supports zero copy, otherwise tc, otherwise ring.
 func (o *Options) choose(c *probe.Config) (s *station, name string, err error) {
 	if c.Kind == probe.Neighbour {
 		if o.Method != "" && o.Method != "ring" && o.Method != "packet" {
@@ -111,7 +112,7 @@ func open(name, dev string, c *probe.Config, copying method.Copying) (s *station
 	return s, nil
 }
 
-// open opens the receivers before the senders, so that no early answer is lost.
+// open opens the receivers and then the senders, so that even the first answers are received.
 func (s *station) open(m method.Method, config method.Config, senders int) error {
 	for config.Queue = range config.Queues {
 		r, err := m.Listen(config)
@@ -130,8 +131,8 @@ func (s *station) open(m method.Method, config method.Config, senders int) error
 	return nil
 }
 
-// answers returns the match rules for possible answers. All other traffic to this host, including other ICMP
-// messages, stays with the kernel.
+// answers returns the match rules for frames that may be answers. All other traffic to this host, including other ICMP
+// messages, is left to the kernel.
 func answers(c *probe.Config) (all []match.Rule) {
 	if c.Kind == probe.Neighbour {
 		if c.Source.Is4() {
@@ -145,7 +146,7 @@ func answers(c *probe.Config) (all []match.Rule) {
 	return all
 }
 
-// answersTo returns the match rules for possible answers to one of the sources.
+// answersTo returns the match rules for frames that may be answers to probes from one source address.
 func answersTo(c *probe.Config, source netip.Addr) []match.Rule {
 	local := netip.PrefixFrom(source, source.BitLen())
 	icmp := wire.ProtoICMP
@@ -166,8 +167,8 @@ func answersTo(c *probe.Config, source netip.Addr) []match.Rule {
 	return []match.Rule{answer, {Protocol: icmp, Local: local, ICMP: quote}}
 }
 
-// losses returns the number of frames lost because our rings or the interface's rings were full. It does not
-// include frames without a receiver.
+// losses returns the number of frames that were lost because a receive ring, or a ring of the interface, was full. It
+// does not include frames for which there was no receiver.
 func (s *station) losses() uint64 {
 	var n uint64
 	for _, r := range s.receivers {
@@ -180,7 +181,7 @@ func (s *station) losses() uint64 {
 	return n
 }
 
-// close closes everything, which restores the interface.
+// close closes all senders and receivers. The interface then has its earlier configuration.
 func (s *station) close() error {
 	var all []error
 	for _, tx := range s.senders {

@@ -13,7 +13,7 @@ import (
 	"loam/gen/probe/target"
 )
 
-// addresses returns the targets without excluded ones, and without addresses reserved by IANA unless they are
+// addresses returns the set of targets. It omits excluded addresses, and addresses reserved by IANA unless they are
 // allowed.
 func (o *Options) addresses() (*target.Set, error) {
 	all, err := target.NewSet(o.Targets, o.Exclude)
@@ -45,13 +45,15 @@ func (o *Options) addresses() (*target.Set, error) {
 	return s, nil
 }
 
-// MaxSources is the largest number of source addresses. Each address adds rules to the receiving eBPF program.
+// MaxSources is the maximum number of source addresses. It is limited because each address adds rules to the receiving
+// eBPF program.
 const MaxSources = 16
 
-// mostNeighbours is the largest number of targets on one link, because their Ethernet addresses are kept in memory.
+// mostNeighbours is the maximum number of targets on one link. It is limited because their Ethernet addresses are kept
+// in memory.
 const mostNeighbours = 1 << 20
 
-// routesLooked is the number of target ranges whose routes are compared.
+// routesLooked is the maximum number of target ranges whose routes are compared.
 const routesLooked = 64
 
 // route determines the interface and the router for the targets, and the source address.
@@ -100,8 +102,8 @@ func (o *Options) route(c *probe.Config) error {
 	return nil
 }
 
-// sameRouter returns an error unless all targets are reached through the router of p: all probes have the same
-// destination Ethernet address.
+// sameRouter returns an error unless all targets are reached through the router of p. This is necessary because all
+// probes have the same destination Ethernet address.
 func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
 	for _, r := range c.Addresses.Ranges()[1:min(len(c.Addresses.Ranges()), routesLooked)] {
 		other, err := nexthop.Route(o.Interface, r.First)
@@ -115,7 +117,7 @@ func (o *Options) sameRouter(c *probe.Config, p nexthop.Path) error {
 	return nil
 }
 
-// sameLink returns an error unless all targets are neighbours on the interface.
+// sameLink returns an error unless all targets are on the link of the interface.
 func (o *Options) sameLink(c *probe.Config) error {
 	if c.Addresses.Len() > mostNeighbours {
 		return &Refusal{fmt.Sprintf("%d addresses on %s are more than %d", c.Addresses.Len(), o.Interface, uint64(mostNeighbours)), "ask for a part of the link at a time"}
@@ -130,7 +132,7 @@ func (o *Options) sameLink(c *probe.Config) error {
 	return nil
 }
 
-// isKernels reports whether the address is assigned to any interface of the kernel.
+// isKernels reports whether an address is assigned to an interface of this machine.
 func isKernels(a netip.Addr) bool {
 	list, err := net.InterfaceAddrs()
 	if err != nil {

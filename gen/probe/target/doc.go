@@ -1,5 +1,5 @@
-// Package target defines the targets of a probe run: which addresses, and in which order, without storing a table
-// of either.
+// Package target defines the targets of a probe run: the set of their addresses, and the order in which they are
+// probed. It stores neither as a table.
 //
 // Reading order: set.go (numbered sets of addresses), list.go (their text form), reserved.go (addresses that must
 // not be probed by default), order.go (a permutation of the numbers).

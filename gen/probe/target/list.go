@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Lists of ranges, as in target files and block lists: one range per line, comments start with #, empty lines are
-// ignored. A range is an address, a prefix, or two addresses separated by a dash:
+// The text form of lists of ranges, in files of targets and of excluded addresses: one range per line. Comments start
+// with #; empty lines are ignored. A range is an address, a prefix, or two addresses separated by a dash:
 //
 //	192.0.2.1
 //	198.51.100.0/24        # bits after the prefix are ignored
 //	203.0.113.7-203.0.113.9
 //	2001:db8::/120
 
-// MaxList is the largest number of ranges that ReadList accepts.
+// MaxList is the maximum number of ranges that ReadList accepts.
 const MaxList = 1 << 22
 
 // ErrRange is wrapped by every error of ParseRange.
 var ErrRange = errors.New("is no address, prefix or range of addresses")
 
-// ParseRange parses one range. It rejects zones and IPv4-mapped IPv6 addresses, because they do not say which
-// packets to send.
+// ParseRange parses one range. It rejects addresses with a zone and IPv4-mapped IPv6 addresses, because for these it is
+// not clear which packets to send.
 func ParseRange(s string) (Range, error) {
 	bad := func() (Range, error) { return Range{}, fmt.Errorf("%q %w", s, ErrRange) }
 	if first, last, ok := strings.Cut(s, "-"); ok {
@@ -51,7 +51,7 @@ func ParseRange(s string) (Range, error) {
 
 func plain(a netip.Addr) bool { return a.Zone() == "" && !a.Is4In6() }
 
-// ReadList parses a list of ranges. An error names the line, counted from 1.
+// ReadList parses a list of ranges. An error contains the number of the line, counted from 1.
 func ReadList(r io.Reader) ([]Range, error) {
 	var list []Range
 	lines := bufio.NewScanner(r)

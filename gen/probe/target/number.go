@@ -10,7 +10,7 @@ import (
 // number is an address as a 128-bit number, for arithmetic. An IPv4 address uses only lo.
 type number struct{ hi, lo uint64 }
 
-// most returns the address in which all bits are set.
+// most returns the address in which all bits are set, of IPv4 or IPv6.
 func most(is4 bool) number {
 	if is4 {
 		return number{0, 1<<32 - 1}
@@ -58,8 +58,8 @@ func (n number) minus(o number) number {
 	return number{hi, lo}
 }
 
-// Range is all addresses from First to Last, both included. Both must be of the same family. ParseRange parses the
-// text form.
+// Range is the range of addresses from First to Last, both included. Both must have the same IP version. ParseRange
+// parses the text form.
 type Range struct{ First, Last netip.Addr }
 
 // RangeOf returns the range of addresses in a prefix.
@@ -84,7 +84,7 @@ func (r Range) Size() (n uint64, ok bool) {
 	return d.lo + 1, d.hi == 0 && d.lo != ^uint64(0)
 }
 
-// String returns the range as a prefix if possible, in a form that ParseRange accepts.
+// String returns the range in a form that ParseRange accepts: as a prefix if possible.
 func (r Range) String() string {
 	if r.First == r.Last {
 		return r.First.String()

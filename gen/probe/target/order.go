@@ -2,22 +2,21 @@ package target
 
 import "math/bits"
 
-// Order is a permutation of the numbers below a bound n. It is computed, not stored: iterating over all positions
-// yields every number exactly once. It can be computed in both directions, so the position of an answered question
-// follows from its number. The record of answers is kept by position, so that a shard stores only its own
-// positions.
+// Order is a permutation of the numbers below a bound n. It is computed, not stored: At returns the number at a
+// position, and over all positions it returns every number exactly once. Position is the inverse; it gives the position
+// of an answered question from the question's number. The record of answers is indexed by position, so that a shard
+// stores only its own positions.
 //
-// Order is a Feistel network over the two halves of a number's bits, repeated until the result is below the bound
-// (Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4: cycle walking). Each half changes
-// the other by a function that need not be invertible, and the whole is still invertible. The halves may differ in
-// width by one bit. On average fewer than two repetitions are needed, because the bound has as many bits as the
-// network.
+// Order is a Feistel network over the two halves of a number's bits. It is repeated until the result is less than the
+// bound (cycle walking; Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4). In each round,
+// one half is changed by a function of the other half. This function need not be invertible, but the network is. The
+// halves may differ in width by one bit. On average fewer than two repetitions are needed, because the bound has as
+// many bits as the network.
 //
-// Rejected alternative: the powers of a generator modulo a prime. They compute the next number with one
-// multiplication, but give no way to compute the position of a number, and need a modular power to compute the
-// number at a position.
+// Rejected: the powers of a generator modulo a prime. The next number is then one multiplication, but the position of a
+// number cannot be computed from the number, and the number at an arbitrary position needs a modular power.
 //
-// An Order scatters: adjacent positions do not have adjacent numbers. It is not secret; tags authenticate answers.
+// Adjacent positions have numbers that are not adjacent. The order is not secret; answers are authenticated by tags.
 type Order struct {
 	n        uint64
 	low      uint // width of the lower half in bits
@@ -27,8 +26,8 @@ type Order struct {
 	single   bool // n is at most 1: the permutation is trivial
 }
 
-// feistelRounds is the number of rounds. With fewer than four, traces of the input remain (Luby and Rackoff, 1988,
-// need four against an adversary who can also invert the permutation).
+// feistelRounds is the number of rounds. With fewer than four rounds, the result still shows patterns of the input.
+// (Luby and Rackoff, 1988, prove that four are needed against an adversary who can also invert the permutation.)
 const feistelRounds = 4
 
 // NewOrder returns a permutation of the numbers below n. The same seed gives the same permutation.
@@ -38,13 +37,13 @@ func NewOrder(n, seed uint64) *Order {
 	o.lowMask = 1<<o.low - 1
 	o.highMask = 1<<(width-o.low) - 1
 	for i := range o.keys {
-		seed += 0x9e3779b97f4a7c15 // the golden ratio: every round has a different key
+		seed += 0x9e3779b97f4a7c15 // the constant of the golden ratio: each round gets a different key
 		o.keys[i] = mix(seed)
 	}
 	return o
 }
 
-// At returns the number at a position below the bound.
+// At returns the number at a position, which must be less than the bound.
 func (o *Order) At(position uint64) uint64 {
 	if o.single {
 		return position

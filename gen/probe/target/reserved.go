@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// Addresses reserved by IANA: the registries iana-ipv4-special-registry and iana-ipv6-special-registry (RFC 6890),
-// and the multicast blocks of RFC 5771 and RFC 4291. They are probed only if the user explicitly allows it.
+// Addresses reserved by IANA: the registries iana-ipv4-special-registry and iana-ipv6-special-registry (RFC 6890), and
+// the multicast blocks of RFC 5771 and RFC 4291. They are probed only if the user allows it.
 
-// Block is a reserved range.
+// Block is a reserved range of addresses.
 type Block struct {
 	Prefix  netip.Prefix
-	Private bool // used within private networks
+	Private bool // the addresses are used within private networks
 	Why     string
 }
 
-// blocks are the entries of the registries. An entry inside a wider one is omitted if both are refused.
+// blocks lists the entries of the registries. If one entry contains another and both are refused, only the wider one is
+// listed.
 var blocks = []Block{
 	{prefix("0.0.0.0/8"), false, "this network (RFC 791)"},
 	{prefix("10.0.0.0/8"), true, "private use (RFC 1918)"},
@@ -69,7 +70,7 @@ func BlockOf(a netip.Addr) (Block, bool) {
 	return blocks[i], true
 }
 
-// Without returns the parts of rs that are not in allowed.
+// Without returns the addresses of rs that are not in allowed, as ranges.
 func Without(rs, allowed []Range) []Range {
 	var left []Range
 	for _, is4 := range []bool{true, false} {

@@ -7,17 +7,18 @@ import (
 	"slices"
 )
 
-// MaxAddresses is the largest number of addresses in a Set: as many as IPv4 has.
+// MaxAddresses is the maximum number of addresses in a Set, which is the number of all IPv4 addresses.
 const MaxAddresses = 1 << 32
 
-// Errors of NewSet. The returned errors wrap them with details.
+// Errors of NewSet. The returned errors wrap them and add details.
 var (
 	ErrFamilies = errors.New("target: IPv4 and IPv6 in one run")
 	ErrTooMany  = errors.New("target: too many addresses")
 )
 
-// Set is a set of addresses of one family, numbered from 0 in ascending order. The zero Set is empty. Its memory is
-// proportional to the number of gaps between addresses, not to the number of addresses.
+// Set is a set of addresses of one IP version. Its addresses are numbered from 0 in ascending order. The zero Set is
+// empty. The memory that a Set uses is proportional to the number of its contiguous ranges, not to the number of
+// addresses.
 type Set struct {
 	is4   bool
 	spans []span // ascending, not adjacent and not overlapping
@@ -31,8 +32,8 @@ type span struct {
 	before uint64 // number of addresses in all earlier spans
 }
 
-// NewSet returns the set of addresses in include that are not in exclude. Entries of exclude that belong to the
-// other family are ignored.
+// NewSet returns the set of the addresses that are in include and not in exclude. Entries of exclude that have the
+// other IP version are ignored.
 func NewSet(include, exclude []Range) (*Set, error) {
 	if len(include) == 0 {
 		return &Set{}, nil
@@ -55,7 +56,7 @@ func NewSet(include, exclude []Range) (*Set, error) {
 	return s, nil
 }
 
-// piece is a Range as numbers, both ends included.
+// piece is a Range in the form of numbers. Both ends are included.
 type piece struct{ first, last number }
 
 // merge sorts rs and joins adjacent and overlapping ranges.
@@ -112,7 +113,7 @@ func (s *Set) Len() uint64 { return s.size }
 // Is4 reports whether the addresses are IPv4.
 func (s *Set) Is4() bool { return s.is4 }
 
-// At returns the address with number i, which must be below Len.
+// At returns the address with number i, which must be less than Len.
 func (s *Set) At(i uint64) netip.Addr {
 	lo, hi := 0, len(s.spans)-1
 	for lo < hi {
