@@ -32,7 +32,7 @@ type Offloads uint8
 const (
 	OffloadChecksum Offloads = 1 << iota // finishes the checksum at Offload.CsumStart
 	OffloadTSO4                          // cuts TCP over IPv4 into segments of GSOSize payload bytes
-	OffloadTSO6                          // the same over IPv6
+	OffloadTSO6                          // cuts TCP over IPv6 in the same way
 	OffloadUSO                           // cuts UDP into datagrams of GSOSize payload bytes
 )
 

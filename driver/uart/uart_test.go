@@ -18,7 +18,7 @@ type chip struct {
 	driver.Machine
 	c chan struct{} // C of its interrupt line
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards all fields below
 	scratch uint8
 	control uint8
 	enabled uint8

@@ -13,7 +13,7 @@ import (
 // left out by mistake. "go test" already runs the seeds of each target; this step searches a little further.
 const (
 	fuzzTotal = 4 * time.Minute // time for all targets together, not counting their compilation
-	fuzzMost  = 4 * time.Second // most time for one target
+	fuzzMost  = 4 * time.Second // maximum time for one target
 	fuzzLeast = 1 * time.Second
 )
 

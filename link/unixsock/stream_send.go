@@ -24,7 +24,7 @@ type writer struct {
 
 	mu      sync.Mutex    // guards all fields below; Send, retry and discard run on different goroutines
 	pending *link.Frame   // its bytes in use are still to be sent
-	fs      []*link.Frame // argument of tryWrite, and below its results
+	fs      []*link.Frame // argument of tryWrite; n and err are its results
 	n       int
 	err     error
 	vector  vector

@@ -24,9 +24,9 @@ const (
 	featureHostTSO4  virtio.Features = 1 << 11
 	featureHostTSO6  virtio.Features = 1 << 12
 	featureHostECN   virtio.Features = 1 << 13
-	featureMerge     virtio.Features = 1 << 15 // MRG_RXBUF
+	featureMerge     virtio.Features = 1 << 15 // VIRTIO_NET_F_MRG_RXBUF: a frame may use several buffers
 	featureStatus    virtio.Features = 1 << 16
-	featureControl   virtio.Features = 1 << 17 // CTRL_VQ
+	featureControl   virtio.Features = 1 << 17 // VIRTIO_NET_F_CTRL_VQ: the card has a control queue
 	featureMQ        virtio.Features = 1 << 22
 	featureGuestUSO4 virtio.Features = 1 << 54
 	featureGuestUSO6 virtio.Features = 1 << 55

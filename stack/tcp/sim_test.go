@@ -71,7 +71,7 @@ type simHost struct {
 type pauses struct {
 	rng       *rand.Rand
 	run, stop time.Duration // mean lengths
-	ends      []Time        // of times between pauses and of pauses, in turn
+	ends      []Time        // ends of the times between pauses and of the pauses, alternately
 }
 
 // next returns the first time from at on at which the host runs.

@@ -134,7 +134,7 @@ func TestSimSlowReader(t *testing.T) {
 	if i.TotalRetrans > 0 || w.a.counters[Timeouts] > 0 {
 		t.Errorf("%v", w)
 	}
-	if i.DataSegmentsOut > 1600 { // 1448 bytes each would be 725
+	if i.DataSegmentsOut > 1600 { // 725 full segments of 1448 bytes would carry the data
 		t.Errorf("%d segments for a slow reader: silly windows", i.DataSegmentsOut)
 	}
 }

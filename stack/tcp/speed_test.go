@@ -10,13 +10,13 @@ import (
 	"loam/wire"
 )
 
-// Speed, memory, allocations.
+// The tests of this file check the speed, the memory and the allocations of connections.
 
 func TestConnIsSmall(t *testing.T) {
 	size := reflect.TypeFor[Conn]().Size()
 	cc := reflect.TypeOf(congestion.NewCubic()).Elem().Size()
 	t.Logf("Conn has %d bytes, its congestion control %d, a sent range %d", size, cc, reflect.TypeFor[sent]().Size())
-	if size > 768 { // the allocator's size class
+	if size > 768 { // 768 bytes is a size class of Go's allocator
 		t.Errorf("Conn has %d bytes", size)
 	}
 	if reflect.TypeFor[sent]().Size() > 24 {
