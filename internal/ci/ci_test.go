@@ -106,6 +106,19 @@ func TestFailureShowsItsOutput(t *testing.T) {
 	}
 }
 
+// A test that is killed has no result of its own.
+func TestUnfinishedTestShowsItsOutput(t *testing.T) {
+	const killed = `{"Action":"output","Package":"p","Test":"TestHangs","Output":"panic: test timed out after 20m0s\n"}
+{"Action":"output","Package":"p","Output":"FAIL\tp\t1200s\n"}
+{"Action":"fail","Package":"p","Elapsed":1200}`
+	shown, _ := summarize(t, killed, nil, "")
+	for _, want := range []string{"panic: test timed out", "FAIL\tp\t1200s"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is not in\n%s", want, shown)
+		}
+	}
+}
+
 func TestNoTestIsNoSuccess(t *testing.T) {
 	if _, verdict := summarize(t, `{"Action":"skip","Package":"q"}`, nil, ""); verdict == nil {
 		t.Error("a run without a test passed")

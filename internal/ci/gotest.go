@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -185,8 +186,19 @@ func (s *summary) endPackage(e event) {
 	case "pass":
 		fmt.Fprintf(s.w, "ok   %-32s %6.1fs\n", e.Package, e.Elapsed)
 	case "fail":
-		fmt.Fprint(s.w, strings.Join(s.output[e.Package+" "], ""))
+		s.showUnfinished(e.Package)
 		s.broken = append(s.broken, e.Package)
+	}
+}
+
+// showUnfinished prints the output of a package that failed, and of its tests that have not ended: the test that ran when
+// the time was up, or when the program crashed.
+func (s *summary) showUnfinished(name string) {
+	for _, key := range slices.Sorted(maps.Keys(s.output)) {
+		if strings.HasPrefix(key, name+" ") {
+			fmt.Fprint(s.w, strings.Join(s.output[key], ""))
+			delete(s.output, key)
+		}
 	}
 }
 
