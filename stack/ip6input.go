@@ -14,7 +14,7 @@ import (
 // extension headers. The shard processes fragments, and packets to be answered with
 // "parameter problem".
 
-// receiveIPv6 processes a packet from the station from. It takes ownership of the frame.
+// receiveIPv6 processes a packet, and takes ownership of its frame. from is the link-layer address of the sender.
 func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	h, payload, err := wire.ParseIPv6(p.frame.Bytes())
 	if err != nil {

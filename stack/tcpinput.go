@@ -127,7 +127,7 @@ func (sh *shard) add(c *TCPConn) {
 	sh.mark(c)
 }
 
-// remove removes a connection whose machine has ended from the shard.
+// remove removes a connection from the shard. Its protocol machine (package tcp) has ended.
 func (sh *shard) remove(c *TCPConn) {
 	if c.removed {
 		return

@@ -303,7 +303,7 @@ func parseVolumes(given []string) (all []volume, err error) {
 }
 
 // apart returns an error if a volume lies inside a folder that the program can change. Mounting the inner volume would
-// create its mount point in that folder, and so on the host.
+// create its mount point in that folder. The mount point would then appear on the host.
 func apart(all []volume, given map[string]string) error {
 	for _, outer := range all {
 		for _, v := range all {

@@ -28,7 +28,7 @@ type Config struct {
 	ID         uint16      // identifier of echo requests; must be unique on this host
 	Key        siphash.Key // key with which the tags are computed; it must be random and secret
 
-	Seed          uint64 // determines the order in which questions are asked
+	Seed          uint64 // determines the order of the questions; a question is one address and port to probe
 	Shard, Shards uint64 // this run asks every Shards-th question, beginning with number Shard (from 0); Shards 0 means 1
 	Most          uint64 // maximum number of questions to ask, in order; 0: all
 

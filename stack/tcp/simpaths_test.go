@@ -119,7 +119,8 @@ func TestSimOutage(t *testing.T) {
 	s.ab.outage = func(at Time) bool { return at > time.Hour+500*ms && at < time.Hour+3500*ms }
 	w := newSim(t, s)
 	w.run(time.Hour)
-	// 3 s of outage, found over after one backed-off timeout, 3.4 s at most.
+	// The outage lasts 3 s. The sender notices its end at its next retransmission timeout, which has been doubled: at most
+	// 3.4 s later.
 	if d := w.b.finished - time.Hour; d > 8*time.Second {
 		t.Errorf("8 MiB took %v with 3 s of outage: %v", d, w)
 	}

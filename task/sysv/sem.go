@@ -46,7 +46,7 @@ type Op struct {
 	Flags  int16
 }
 
-// Operation is an array of Ops that a thread waits to execute at once.
+// Operation is an array of Ops that a thread waits to execute: all of them in one step, or none (semop(2)).
 type Operation struct {
 	Waiter
 	set     *Set

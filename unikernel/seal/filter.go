@@ -16,7 +16,7 @@ const (
 	offArgs   = 16 // six arguments of eight bytes each, the lower half first
 )
 
-// Values that the kernel defines.
+// Constants that Linux defines for seccomp filters.
 const (
 	archAMD64 = 0xc000003e // AUDIT_ARCH_X86_64
 	retTrap   = 0x00030000 // SECCOMP_RET_TRAP

@@ -33,7 +33,7 @@ type Row struct {
 	Sample string
 	Unit   string
 	Better Better
-	AtOnce int  // in the paper's experiments: number of pings or clients
+	AtOnce int  // in the experiments of the GoNet paper: number of concurrent pings or clients
 	Aim    *Aim // what Loam should reach; nil: nothing
 	// Peer is the subject that Loam is compared with; "" means gVisor.
 	Peer string `json:",omitempty"`
