@@ -264,7 +264,7 @@ func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 	case (from.slash || to.slash) && !isDir:
 		return nil, linux.ENOTDIR
 	case isDir && from.dir != to.dir && !v.Who.May(from.place.Node.Attr(), ToWrite):
-		return nil, linux.EACCES // its ".." changes
+		return nil, linux.EACCES // the move changes the entry ".." of the moved directory
 	case to.exists():
 		return v.leaving(to)
 	}

@@ -32,7 +32,7 @@ func TestLinuxTrustedAttributes(t *testing.T) {
 	compareC(t, "xattr")
 }
 
-// asRoot skips a test whose program needs a privilege on the host.
+// asRoot skips a test unless it runs as root: its program needs a privilege on the host.
 func asRoot(t *testing.T, why string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

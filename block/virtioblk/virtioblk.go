@@ -51,7 +51,7 @@ const (
 	depth       = 64        // maximum number of requests in flight on a queue
 	mostBytes   = 128 << 10 // maximum number of bytes of a request
 	mostPieces  = 64        // maximum number of memory segments of a request
-	mostData    = 32        // pieces of Request.Data: each may begin and end inside a page
+	mostData    = 32        // maximum number of pieces of Request.Data. A piece that crosses pages becomes several segments
 	mostRange   = 1 << 30   // maximum number of bytes of one Discard or WriteZeroes
 	mostQueues  = 16
 	answerBound = 30 * time.Second // a disk on a busy host may take seconds

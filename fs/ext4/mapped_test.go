@@ -263,7 +263,8 @@ func (w *model) sync(t *testing.T, s *ext4.FileSystem, f *fs.File, m *mapping, p
 }
 
 // One goroutine stores, one calls write, one makes the file longer and shorter, and one writes changed pages back.
-// Each page has one goroutine that changes it, and has the bytes that this goroutine stored or wrote last.
+// The goroutines that store and write change different pages, so a page has the bytes that its goroutine stored or wrote
+// last.
 func TestMappedConcurrently(t *testing.T) {
 	d := loadImage(t, makeImage(t, "32M"))
 	s := mount(t, d, ext4.Config{})

@@ -15,7 +15,7 @@ import (
 // Thread is a thread with its seccomp filters.
 type Thread interface {
 	ID() int32
-	// Filters returns the chain of filters, and SetFilters replaces it. SetFilters is called with the lock of chains.
+	// Filters returns the chain of filters, and SetFilters replaces it. The caller of SetFilters holds the lock of all chains.
 	Filters() *Filter
 	SetFilters(*Filter)
 	// ForbidPrivileges sets no_new_privs (prctl(2)).

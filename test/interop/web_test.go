@@ -124,7 +124,7 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// startNginx runs nginx with a stream of size bytes, and returns the base URL.
+// startNginx runs nginx, which serves a file named stream of size bytes, and returns the base URL.
 func (l *lab) startNginx(size int) string {
 	l.Helper()
 	l.need("nginx")
