@@ -39,6 +39,7 @@ type TCPConn struct {
 	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, or 0 if UnsentLow is negative
 	status    atomic.Uint32 // status bits, set by the shard and by the program
 	wish      atomic.Uint32 // wish bits, set by the program, cleared by the shard
+	label     uint32        // flow label of the connection's IPv6 packets; belongs to the shard, and fills a gap here
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
@@ -53,28 +54,27 @@ type TCPConn struct {
 	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
 	device   *Interface // copy of TCPOptions.Device
-	stamped  bool       // copy of TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // the connection's place in shard.orphans
 	charged  int                // the connection's share of shard.orphanBytes
+	pathSeen uint32             // the generation of the stack's path MTUs on which path is based
 	ipID     uint16
-	ttl, tos uint8  // TTL or hop limit, and type of service, that the program has set; ttl 0: pathHops is used
-	pathHops uint8  // result of path.hopLimit
-	label    uint32 // flow label of the connection's IPv6 packets
-	narrow   bool   // routers may fragment the connection's packets: see ip.PathMTU
-	dirty    bool   // the connection is in shard.dirty
-	stalled  bool   // the connection is in txLink.stalled or txLink.opening
-	removed  bool
-	evicted  bool   // the connection was an orphan and has been reset
-	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
-	sawEnd   uint64 // toSend.End when the machine last learned of it
+	ttl, tos uint8 // TTL or hop limit, and type of service, that the program has set; ttl 0: path.hops is used
 
-	urgentTo       atomic.Uint64 // with wishUrgent: the end of the urgent data
-	sawUrgent      uint64        // end of the urgent data that was last published
-	urgentReported bool          // the arrival of the urgent byte has been reported
-	sendLimit      int           // limit of toSend in bytes, before unsentLow is applied
-	fixedSend      bool          // sendLimit does not grow, because the program has set it
-	reportedTo     uint64        // with wishEach: how much data had arrived at the last report
+	stamped        bool // copy of TCPOptions.Stamps
+	narrow         bool // routers may fragment the connection's packets: see ip.PathMTU
+	dirty          bool // the connection is in shard.dirty
+	stalled        bool // the connection is in txLink.stalled or txLink.opening
+	removed        bool
+	evicted        bool // the connection was an orphan and has been reset
+	urgentReported bool // the arrival of the urgent byte has been reported
+	fixedSend      bool // sendLimit does not grow, because the program has set it
+
+	sawEnd     uint64        // toSend.End when the machine last learned of it
+	urgentTo   atomic.Uint64 // with wishUrgent: the end of the urgent data
+	sawUrgent  uint64        // end of the urgent data that was last published
+	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
+	reportedTo uint64        // with wishEach: how much data had arrived at the last report
 }
 
 // Bits of TCPConn.status. A bit is never cleared.
