@@ -64,7 +64,7 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 		sh.tally.count(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).roomForReply() {
+	if !sh.link(path.ifc).roomForICMP() {
 		sh.tally.count(ICMPNoRoom)
 		return false
 	}

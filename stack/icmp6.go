@@ -70,7 +70,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 		sh.tally.count6(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).roomForReply() {
+	if !sh.link(path.ifc).roomForICMP() {
 		sh.tally.count6(ICMPNoRoom)
 		return false
 	}

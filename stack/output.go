@@ -73,10 +73,15 @@ func (sh *shard) unlink(ifc *Interface) {
 // the queue grow without bound.
 func (l *txLink) room() bool { return l.roomFor(link.BatchSize) }
 
-// roomForReply is room for packets that are not kept for later: resets, SYN cookies,
-// ICMP. A second batch is reserved for them, because connections fill the first batch as
-// soon as there is room.
-func (l *txLink) roomForReply() bool { return l.roomFor(2 * link.BatchSize) }
+// roomForReset is room for resets and SYN cookies, which are not kept for later. A second
+// batch is reserved for them, because connections fill the first batch as soon as there is
+// room.
+func (l *txLink) roomForReset() bool { return l.roomFor(2 * link.BatchSize) }
+
+// roomForICMP is room for ICMP messages, which are not kept for later. A third batch is
+// reserved for them: when many connections close at once, resets fill the second batch,
+// and an echo request must still get its reply.
+func (l *txLink) roomForICMP() bool { return l.roomFor(3 * link.BatchSize) }
 
 // roomFor reports whether fewer than most frames are queued, after a flush if necessary.
 func (l *txLink) roomFor(most int) bool {

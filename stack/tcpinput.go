@@ -90,7 +90,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 		return
 	}
 	l := sh.link(path.ifc)
-	if !l.roomForReply() {
+	if !l.roomForReset() {
 		sh.tally.count(TCPNoRoom)
 		return
 	}
