@@ -12,7 +12,7 @@ type arriving TCPConn
 // in memory. Smaller payloads are cheap to copy.
 const worthKeeping = 16 << 10
 
-// show passes a segment to the machine of its connection. If the ring keeps the frame,
+// show passes a segment to the TCP machine (package tcp) of its connection. If the receive ring keeps the frame,
 // p.frame is nil afterwards.
 func (sh *shard) show(c *TCPConn, p *packet, seg *tcp.Segment) {
 	if len(seg.Payload) < worthKeeping {

@@ -62,7 +62,7 @@ func (sh *shard) takeInbox() {
 func (sh *shard) serveConns() {
 	in := &sh.inbox
 	most := min(len(in.work.conns), in.served+maxServed)
-	left := in.served > 0 || most < len(in.work.conns) // more of this list, or requests that came meanwhile
+	left := in.served > 0 || most < len(in.work.conns) // connections of the list are left, or requests have arrived in the meantime
 	for ; in.served < most; in.served++ {
 		in.work.conns[in.served].serve(sh)
 	}
@@ -91,7 +91,7 @@ func (in *inbox) end() {
 	in.in = asked{}
 }
 
-// ring wakes the loop unless a ring is already pending.
+// ring wakes the shard's loop, unless a wake is already pending.
 func (in *inbox) ring() {
 	select {
 	case in.wake <- struct{}{}:
@@ -107,7 +107,7 @@ func (sh *shard) touch(c *TCPConn) bool {
 	return listed
 }
 
-// list is touch without the ring. The caller must make sure that a turn follows.
+// list is touch without waking the shard's loop. The caller must make sure that a turn follows.
 func (sh *shard) list(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -132,7 +132,7 @@ func (sh *shard) post(f func(*shard)) bool {
 	return left
 }
 
-// leave is post without the ring. The caller must make sure that a turn follows.
+// leave is post without waking the shard's loop. The caller must make sure that a turn follows.
 func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()

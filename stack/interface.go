@@ -27,8 +27,8 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot do it; owned by loop
-	listing     *flood.Listing  // connections whose segments the device delivers in a flood of strays; nil: the device cannot find strays; owned by loop
+	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot thin out floods; owned by loop
+	listing     *flood.Listing  // connections whose segments the device still delivers while it drops stray segments (of no connection); nil: not supported by the device; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
@@ -242,8 +242,8 @@ func (i *Interface) addCounters(c *Counters) {
 	}
 }
 
-// CountersIPv6 returns the IPv6 packets that arrived on this interface, as counted before
-// protocol input. Counters of later stages and of output are 0.
+// CountersIPv6 returns the counts of IPv6 packets that arrived on this interface, up to the checks of the IP header.
+// Counters of later stages and of output are 0.
 func (i *Interface) CountersIPv6() (c Counters) {
 	for _, r := range i.receivers {
 		r.tally.addIPv6To(&c)

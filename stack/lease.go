@@ -81,7 +81,7 @@ func (l *ifaceLoop) awaitLease(hostName string, got chan dhcp.Lease) {
 // newRandom returns a random source for a protocol machine.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
-// receiveLease processes a message to the client port.
+// receiveLease processes a DHCP message to the client port.
 func (l *ifaceLoop) receiveLease(b []byte) {
 	if l.dhcp == nil {
 		return

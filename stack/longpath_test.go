@@ -1,6 +1,6 @@
 //go:build !race
 
-// Under the race detector this takes a minute, as does throughput_test.go.
+// The tests of this file are not built for the race detector, under which they take a minute.
 
 package stack_test
 

@@ -176,7 +176,7 @@ func (i *Interface) loop() {
 			l.receiveGroup(&m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
-			l.takeRequests() // the packet's source address may be among the requests
+			l.takeRequests() // the request that adds the packet's source address may still be queued
 			l.handle(m)
 		case <-i.wake:
 			l.now = i.stack.now()
@@ -211,8 +211,8 @@ func (i *Interface) loop() {
 	}
 }
 
-// mostAtOnce bounds the messages of each kind that catchUp processes. The machines can
-// hold as many replies.
+// mostAtOnce bounds the messages of each kind that catchUp processes. The ARP and Neighbor Discovery machines have room
+// for the replies to that many messages.
 const mostAtOnce = 32
 
 // catchUp processes messages of neighbours that are already queued when a timer is due.
@@ -257,8 +257,7 @@ func (l *ifaceLoop) handle(m neighMessage) {
 	if m.kind != neighWant {
 		return
 	}
-	// The machine reports only changes, so a result that is already known is published
-	// here.
+	// The protocol machine reports only changes as events, so a result that is already known is published here.
 	switch answer {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
@@ -267,7 +266,8 @@ func (l *ifaceLoop) handle(m neighMessage) {
 	}
 }
 
-// publish processes the events of the machines.
+// publish applies the events of the ARP and Neighbor Discovery machines: resolved and failed neighbours, and address
+// conflicts.
 func (l *ifaceLoop) publish() {
 	for {
 		e, ok := l.event()

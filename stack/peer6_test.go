@@ -85,7 +85,7 @@ func (w *peer) sendICMP6(h wire.ICMPv6, data []byte) {
 	w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6}, message6(addrB6, addrA6, h, data))
 }
 
-// sendND sends a Neighbor Discovery message. Its MAC is the destination station.
+// sendND sends a Neighbor Discovery message to the link-layer address m.MAC.
 func (w *peer) sendND(m neigh.Message) {
 	w.t.Helper()
 	b := make([]byte, m.Len())

@@ -51,7 +51,7 @@ func TestOneSegmentInFlight(t *testing.T) {
 		p.send(wire.ACK|wire.PSH, "x")
 		w.wantNone("an acknowledgment waits for the program")
 		w.advance(50 * time.Millisecond)
-		p.want("and at most for its delay", "A", "") // so the connection does not count as interactive
+		p.want("and at most for its delay", "A", "") // this single delayed acknowledgment does not make the connection interactive
 		wantRead(t, conn, "the program reads", "x", nil)
 		for range 100 {
 			p.send(wire.ACK|wire.PSH, "x")

@@ -134,7 +134,7 @@ func (sh *shard) loop() {
 func (sh *shard) beginTurn() {
 	sh.now = sh.stack.now()
 	sh.tables = sh.stack.tables.Load()
-	if sh.now >= sh.armed { // the timer has fired, or will fire for nothing
+	if sh.now >= sh.armed { // the timer has fired, or will find nothing to do when it fires
 		sh.armed = tcp.Never
 	}
 }
@@ -157,7 +157,7 @@ func (sh *shard) drain() {
 // together.
 const maxFired = 64
 
-// turn runs a turn, after beginTurn and input.
+// turn runs the steps of a turn that follow input processing. The caller has called beginTurn.
 func (sh *shard) turn() {
 	sh.takeInbox()
 	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)

@@ -49,7 +49,7 @@ type TCPConn struct {
 	// The fields from here on belong to the shard of the connection.
 	machine  *tcp.Conn
 	flow     *port.Flow   // nil: a forwarder's connection, whose ports are not ours
-	listener *TCPListener // until the connection has been handed to a program
+	listener *TCPListener // the listener that received the connection, until the connection is handed to a program; then nil
 	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
 	device   *Interface // copy of TCPOptions.Device
@@ -168,7 +168,7 @@ func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	case c.soft.Load() != nil:
 		return c.takeSoft()
 	case c.wish.Or(wishRead)&wishRead != 0:
-		return ErrWouldBlock // the shard has seen the wish and no data has arrived since
+		return ErrWouldBlock // wishRead was already set, and the shard clears it when data arrives
 	case c.received.Readable() <= skip && c.status.Load()&(statusReadClosed|statusEnded) == 0:
 		return ErrWouldBlock
 	}
@@ -278,7 +278,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	first := c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
-		n += c.toSend.Write(p[n:]) // room may have appeared before the shard could see the wish
+		n += c.toSend.Write(p[n:]) // the shard may have made room before it could see wishWrite
 	}
 	c.writeMu.Unlock()
 	switch {

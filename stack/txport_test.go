@@ -13,7 +13,7 @@ type scriptQueue struct {
 	room  int
 	sent  int
 	short bool
-	bell  chan struct{} // the test sends a signal for each announcement of room, and closes it
+	bell  chan struct{} // the test sends one value each time the device has room again; the test closes the channel
 }
 
 func (q *scriptQueue) Recv([]*link.Frame) (int, error) { return 0, link.ErrClosed }

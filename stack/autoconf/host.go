@@ -103,7 +103,7 @@ type server struct {
 	until time.Duration
 }
 
-// NewHost returns the machine of an interface. It knows nothing, and sends nothing before Start.
+// NewHost returns a Host for an interface. It has learned nothing, and sends nothing before Start.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), next: Never,

@@ -230,7 +230,7 @@ func (h *Host) isRouter(addr netip.Addr) bool {
 		slices.ContainsFunc(h.routes, func(r route) bool { return r.via == addr })
 }
 
-// forgetDown removes unreachable entries that are no longer routers.
+// forgetDown removes addresses that are no longer routers from the list of routers that do not answer.
 func (h *Host) forgetDown() {
 	for addr := range h.down {
 		if !h.isRouter(addr) {

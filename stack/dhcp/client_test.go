@@ -43,7 +43,7 @@ func TestDiscoverAsConfigured(t *testing.T) {
 	}
 }
 
-// Intervals of retransmissions (section 4.1): 4, 8, 16, 32 and 64 s, each randomised by one second.
+// Intervals of retransmissions (RFC 2131 section 4.1): 4, 8, 16, 32 and 64 s, each randomised by one second.
 func TestDiscoverIsRepeated(t *testing.T) {
 	tc := newTestClient(t)
 	first := *tc.want("the first", wire.DHCPv4Discover)

@@ -8,7 +8,8 @@ import (
 	"loam/link"
 )
 
-// Of the flows that were sent SYN cookies, the latest ones are in all sets, and old ones leave all of them.
+// The flows to which the latest SYN cookies were sent are in all sets of flows. Older flows are removed from all of
+// them.
 func TestCookieFlows(t *testing.T) {
 	var s Sets
 	local := netip.MustParseAddrPort("10.0.0.1:80")

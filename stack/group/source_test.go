@@ -362,7 +362,8 @@ func TestRouterAgrees(t *testing.T) {
 	})
 }
 
-// routed returns the state of a router with one listener after a record.
+// routed returns the filter of a router that knows a single listener, with filter f, after it has processed the record
+// r.
 func routed(f Filter, r wire.GroupRecord) Filter {
 	more := append(slices.Clone(f.Sources), minus(r.Sources, f.Sources)...)
 	switch r.Type {

@@ -128,7 +128,7 @@ func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	return false
 }
 
-// routing processes a routing header (section 4.4). It returns false if the chain ends.
+// routing processes a routing header (RFC 8200 section 4.4). It returns false if the chain ends.
 func (c *Chain) routing(b []byte) bool {
 	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Chain) routing(b []byte) bool {
 	return true
 }
 
-// fragment processes a fragment header (section 4.5). It returns false if the chain ends.
+// fragment processes a fragment header (RFC 8200 section 4.5). It returns false if the chain ends.
 func (c *Chain) fragment(b []byte) bool {
 	f, payload, err := wire.ParseIPv6Fragment(b[c.Offset:])
 	switch {

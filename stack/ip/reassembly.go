@@ -48,7 +48,8 @@ type ReassemblyConfig struct {
 	Alloc  func(n int) Buffer
 	Memory int // limit of all costs in bytes; default 4 MiB, like Linux's ipfrag_high_thresh
 	Source int // limit of the costs of one source in bytes; default a quarter of Memory
-	// time after the first fragment; default 30 s, as on Linux (RFC 791 requires at least 15 s, RFC 8200 60 s)
+	// Timeout is the time from the first fragment until an incomplete datagram is dropped; default 30 s, as on Linux
+	// (RFC 791 requires at least 15 s, RFC 8200 60 s).
 	Timeout time.Duration
 }
 

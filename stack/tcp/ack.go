@@ -122,7 +122,7 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	}
 }
 
-// ackedRange records the cumulative acknowledgment of the first range or a part of it.
+// ackedRange records the cumulative acknowledgment of the first range in flight, or of a part of it.
 func (c *Conn) ackedRange(ev *arrival, r *sent) {
 	if r.sends > 1 {
 		ev.resent = true

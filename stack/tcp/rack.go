@@ -35,7 +35,8 @@ func sentAfter(t1 Time, s1 Seq, t2 Time, s2 Seq) bool {
 	return t1 > t2 || t1 == t2 && s2.Less(s1)
 }
 
-// rackDelivered performs steps 2 and 3 for one delivered range: it updates the state and detects reordering.
+// rackDelivered performs steps 2 and 3 of RFC 8985 section 6.2 for one delivered range: it updates the state and
+// detects reordering.
 func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 	r := &c.rack
 	if c.rackTrusts(ev, s) {
@@ -71,8 +72,8 @@ func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	return ev.now-s.at >= c.rtt.min
 }
 
-// reorderWindow returns how much later than a range another range must have been sent, before its delivery shows that the
-// range is lost (step 4).
+// reorderWindow returns how much later than a range another range must have been sent, before its delivery shows that
+// the range is lost (RFC 8985 section 6.2 step 4).
 func (c *Conn) reorderWindow() Time {
 	if !c.rack.reordering && (c.rec.state >= CARecovery || c.sent.sackedSegs >= dupThresh) {
 		return 0
@@ -81,7 +82,7 @@ func (c *Conn) reorderWindow() Time {
 }
 
 // rackDSACK widens the reordering window, once per round trip, after the peer has reported an unnecessary
-// retransmission (step 4).
+// retransmission (RFC 8985 section 6.2 step 4).
 func (c *Conn) rackDSACK(ev *arrival) {
 	r := &c.rack
 	if r.inRound && Seq(ev.seg.Ack).Less(r.round) {
@@ -105,8 +106,8 @@ func (c *Conn) rackRecovered() {
 	}
 }
 
-// detectLoss implements step 5: it marks lost ranges, and arms the timer for ranges that will be lost if no acknowledgment
-// arrives in time. It returns the number of bytes marked.
+// detectLoss implements step 5 of RFC 8985 section 6.2: it marks lost ranges, and arms the timer for ranges that will
+// be lost if no acknowledgment arrives in time. It returns the number of bytes marked.
 func (c *Conn) detectLoss(now Time) int {
 	lost, wait := 0, Time(0)
 	window := c.reorderWindow()

@@ -14,7 +14,7 @@ import "loam/stack/tcp/congestion"
 // The transits are a ring parallel to the ring of sent ranges (sentQueue.transits), allocated only for a
 // Model. Rejected: fields in sent, which would more than double the size of every connection's ring.
 
-// transit is the delivery state recorded when a range was sent (section 4.1.2.1.2).
+// transit is the delivery state recorded when a range was sent (section 4.1.2.1.2 of the BBR draft).
 type transit struct {
 	delivered   uint64 // P.delivered
 	lost        uint64 // P.lost
@@ -24,7 +24,7 @@ type transit struct {
 	limited     bool   // P.is_app_limited
 }
 
-// sampler is the per-connection state (section 4.1.2.1.1).
+// sampler is the per-connection state (section 4.1.2.1.1 of the BBR draft).
 type sampler struct {
 	model       Model
 	delivered   uint64 // C.delivered
@@ -67,7 +67,7 @@ func (c *Conn) sampleSent(now Time, i, n int) {
 	}
 }
 
-// leaves stores the delivery state in t when n bytes are sent (section 4.1.2.2).
+// leaves stores the delivery state in t when n bytes are sent (section 4.1.2.2 of the BBR draft).
 func (s *sampler) leaves(now Time, t *transit, n, pipe int) {
 	if pipe <= n {
 		s.firstSent, s.deliveredAt = now, now
@@ -160,7 +160,7 @@ func (c *Conn) takeForLost(now Time, i int) {
 	s.model.Lost(&c.window, &s.loss)
 }
 
-// checkLimited implements CheckIfApplicationLimited (section 4.1.2.4). The connection is limited by the
+// checkLimited implements CheckIfApplicationLimited (section 4.1.2.4 of the BBR draft). The connection is limited by the
 // program if less than a segment is left to send, the window would allow more, and no range waits to be
 // retransmitted.
 func (c *Conn) checkLimited() {

@@ -42,8 +42,8 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 	}
 }
 
-// acceptable implements step 1: it reports whether the segment is new and inside the window. A segment that is not
-// acceptable is answered with an acknowledgment.
+// acceptable implements step 1 of RFC 9293 section 3.10.7.4: it reports whether the segment is new and inside the
+// window. A segment that is not acceptable is answered with an acknowledgment.
 func (c *Conn) acceptable(now Time, seg *Segment) bool {
 	n := seg.len()
 	if c.ts.on && !seg.Flags.Has(wire.RST) {
@@ -119,7 +119,8 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	}
 }
 
-// receiveControl implements steps 2 and 4. It also drops segments without ACK.
+// receiveControl implements steps 2 and 4 of RFC 9293 section 3.10.7.4, the checks of RST and SYN. It also drops
+// segments without ACK.
 func (c *Conn) receiveControl(now Time, seg *Segment) {
 	switch {
 	case seg.Flags.Has(wire.RST):

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RFC 6298.
+// The retransmission timeout (RFC 6298).
 
 func TestRTOFirstMeasurement(t *testing.T) {
 	c := established(t, nil, "") // the SYN-ACK was answered after 10 ms

@@ -42,7 +42,7 @@ func inState(t *testing.T, s State) *testConn {
 // Closing: RFC 9293 section 3.6.
 
 func TestNormalClose(t *testing.T) {
-	// Figure 12, side A.
+	// RFC 9293 figure 12, side A.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.wantState(FinWait1)
@@ -62,7 +62,7 @@ func TestNormalClose(t *testing.T) {
 }
 
 func TestNormalCloseByPeer(t *testing.T) {
-	// Figure 12, side B.
+	// RFC 9293 figure 12, side B.
 	c := established(t, nil, "")
 	c.send("FA 1 ack 1")
 	c.wantState(CloseWait)
@@ -78,7 +78,7 @@ func TestNormalCloseByPeer(t *testing.T) {
 }
 
 func TestSimultaneousClose(t *testing.T) {
-	// Figure 13.
+	// RFC 9293 figure 13.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.want("FA 1 ack 1")

@@ -151,7 +151,7 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	}
 }
 
-// receiveFIN implements step 8: it processes the FIN of the peer.
+// receiveFIN implements step 8 of segment arrival (RFC 9293 section 3.10.7.4): it processes the FIN of the peer.
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true

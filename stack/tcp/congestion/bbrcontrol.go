@@ -5,7 +5,7 @@ package congestion
 
 import "time"
 
-// initPacingRate implements InitPacingRate (section 5.6.2).
+// initPacingRate implements InitPacingRate (section 5.6.2 of the BBR draft).
 func (b *bbr) initPacingRate(w *Window, srtt Time) {
 	if srtt == 0 {
 		srtt = time.Millisecond
@@ -25,7 +25,7 @@ func (b *bbr) setPacingRateWithGain(w *Window, gain uint64) {
 	}
 }
 
-// bdpMultiple implements BDPMultiple (section 5.6.4.2).
+// bdpMultiple implements BDPMultiple (section 5.6.4.2 of the BBR draft).
 func (b *bbr) bdpMultiple(bw, gain uint64) uint64 {
 	if b.minRTT == bbrNone {
 		return b.initialCwnd
@@ -34,7 +34,7 @@ func (b *bbr) bdpMultiple(bw, gain uint64) uint64 {
 }
 
 // quantizationBudget implements QuantizationBudget: it adds room for the large frames that both ends assemble
-// (section 5.5.8.1).
+// (section 5.5.8.1 of the BBR draft).
 func (b *bbr) quantizationBudget(w *Window, volume uint64) uint64 {
 	volume = max(volume, 3*uint64(w.quantum()), bbrMinPipe*uint64(w.MSS))
 	if b.state == bbrProbeUp {
@@ -53,7 +53,7 @@ func (b *bbr) maxInflight(w *Window) uint64 {
 	return b.quantizationBudget(w, b.bdpMultiple(b.bw, bbrGains[b.state].cwnd)+b.extraAcked.max())
 }
 
-// setCwnd implements SetCwnd (section 5.6.4.6).
+// setCwnd implements SetCwnd (section 5.6.4.6 of the BBR draft).
 func (b *bbr) setCwnd(w *Window, s *Sample) {
 	most, cwnd := b.maxInflight(w), uint64(w.Size)
 	switch {
@@ -70,7 +70,7 @@ func (b *bbr) setCwnd(w *Window, s *Sample) {
 	w.Size = uint32(min(cwnd, max(b.volumeCap(w), least), MaxWindow))
 }
 
-// volumeCap returns the limit that BoundCwndForModel applies to the window (section 5.6.4.7).
+// volumeCap returns the limit that BoundCwndForModel applies to the window (section 5.6.4.7 of the BBR draft).
 func (b *bbr) volumeCap(w *Window) uint64 {
 	most := uint64(bbrNone)
 	switch {
@@ -82,12 +82,12 @@ func (b *bbr) volumeCap(w *Window) uint64 {
 	return min(most, b.inflightShortterm)
 }
 
-// probeRTTCwnd implements ProbeRTTCwnd (section 5.6.4.5).
+// probeRTTCwnd implements ProbeRTTCwnd (section 5.6.4.5 of the BBR draft).
 func (b *bbr) probeRTTCwnd(w *Window) uint64 {
 	return max(b.bdpMultiple(b.bw, bbrGains[bbrProbeRTT].cwnd), bbrMinPipe*uint64(w.MSS))
 }
 
-// saveCwnd implements SaveCwnd (section 5.6.4.4): it saves the last window not cut by recovery or ProbeRTT.
+// saveCwnd implements SaveCwnd (section 5.6.4.4 of the BBR draft): it saves the last window not cut by recovery or ProbeRTT.
 func (b *bbr) saveCwnd(w *Window) {
 	if !b.recovering && b.state != bbrProbeRTT {
 		b.priorCwnd = uint64(w.Size)

@@ -3,10 +3,10 @@ package congestion
 // BBR: loss, ECN, and undoing the response to spurious loss (draft-ietf-ccwg-bbr sections 5.3.1.3, 5.5.10,
 // 5.5.11 and 5.6.4.4).
 
-// bbrUndo holds the values to restore if a recovery was spurious (section 2.14).
+// bbrUndo holds the values to restore if a recovery was spurious (section 2.14 of the BBR draft).
 type bbrUndo struct {
 	state                               bbrState
-	moved                               bool // state is valid, because the recovery has ended this state
+	moved                               bool // the field state is valid: a loss has ended that state, which is Startup or ProbeUp
 	bwShortterm                         uint64
 	inflightShortterm, inflightLongterm uint64
 }
@@ -31,7 +31,7 @@ func (b *bbr) noteLoss(w *Window, delivered uint64) {
 	b.lossInRound = true
 }
 
-// Lost implements HandleLostPacket (section 5.5.10.2).
+// Lost implements HandleLostPacket (section 5.5.10.2 of the BBR draft).
 func (b *bbr) Lost(w *Window, l *Loss) {
 	b.noteLoss(w, l.Total)
 	if b.lossRanges == 0 || l.Seq != b.lossEnd {
@@ -70,7 +70,7 @@ func (b *bbr) handleInflightTooHigh(w *Window, now Time, inFlight uint64, limite
 	}
 }
 
-// checkStartupHighLoss implements CheckStartupHighLoss (section 5.3.1.3).
+// checkStartupHighLoss implements CheckStartupHighLoss (section 5.3.1.3 of the BBR draft).
 func (b *bbr) checkStartupHighLoss(s *Sample) {
 	if b.state != bbrStartup || b.fullBwReached || !s.Any || !b.recovering {
 		return
@@ -99,7 +99,7 @@ func (b *bbr) Marked(w *Window, now Time) {
 	}
 }
 
-// Reduce implements OnEnterFastRecovery and the part of OnEnterRTO that is the same (section 5.6.4.4). At a
+// Reduce implements OnEnterFastRecovery and the part of OnEnterRTO that is the same (section 5.6.4.4 of the BBR draft). At a
 // timeout, the Conn leaves room for one segment. A Model has no threshold.
 func (b *bbr) Reduce(w *Window, now Time, flight uint32) uint32 {
 	b.saveCwnd(w)
@@ -119,7 +119,7 @@ func (b *bbr) Recovered(w *Window, now Time) {
 	b.restoreCwnd(w)
 }
 
-// saveStateUponLoss implements SaveStateUponLoss (section 5.5.11.1).
+// saveStateUponLoss implements SaveStateUponLoss (section 5.5.11.1 of the BBR draft).
 func (b *bbr) saveStateUponLoss(w *Window) {
 	b.saveCwnd(w)
 	b.undo = bbrUndo{
@@ -127,7 +127,7 @@ func (b *bbr) saveStateUponLoss(w *Window) {
 	}
 }
 
-// Undo implements HandleSpuriousLossDetection (section 5.5.11.2).
+// Undo implements HandleSpuriousLossDetection (section 5.5.11.2 of the BBR draft).
 func (b *bbr) Undo(w *Window, now Time) {
 	b.recovering = false
 	b.restoreCwnd(w)

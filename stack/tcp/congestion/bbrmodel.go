@@ -17,7 +17,7 @@ func (f *maxFilter) advance() {
 
 func (f *maxFilter) max() uint64 { return max(f.now, f.before) }
 
-// updateRound implements UpdateRound (section 5.5.1).
+// updateRound implements UpdateRound (section 5.5.1 of the BBR draft).
 func (b *bbr) updateRound(s *Sample) {
 	b.roundStart = s.Any && s.Prior >= b.nextRoundDelivered
 	if b.roundStart {
@@ -29,7 +29,7 @@ func (b *bbr) updateRound(s *Sample) {
 
 func (b *bbr) startRound(delivered uint64) { b.nextRoundDelivered = delivered }
 
-// updateMaxBw implements UpdateMaxBw (section 5.5.5).
+// updateMaxBw implements UpdateMaxBw (section 5.5.5 of the BBR draft).
 func (b *bbr) updateMaxBw(s *Sample) {
 	b.updateRound(s)
 	if s.Rate > 0 && (s.Rate >= b.maxBw.max() || !s.Limited) {
@@ -37,7 +37,7 @@ func (b *bbr) updateMaxBw(s *Sample) {
 	}
 }
 
-// updateLatestDeliverySignals begins the processing of an acknowledgment (section 5.5.10.3).
+// updateLatestDeliverySignals begins the processing of an acknowledgment (section 5.5.10.3 of the BBR draft).
 func (b *bbr) updateLatestDeliverySignals(s *Sample) {
 	b.lossRoundStart = false
 	if !s.Any {
@@ -96,7 +96,7 @@ func (b *bbr) resetShortTermModel() { b.bwShortterm, b.inflightShortterm = bbrNo
 // boundBwForModel implements BoundBWForModel: the bandwidth is the minimum of the two models.
 func (b *bbr) boundBwForModel() { b.bw = min(b.maxBw.max(), b.bwShortterm) }
 
-// updateACKAggregation implements UpdateACKAggregation (section 5.5.9). Acknowledgments beyond the expected
+// updateACKAggregation implements UpdateACKAggregation (section 5.5.9 of the BBR draft). Acknowledgments beyond the expected
 // rate show how much data the path or the peer holds back and then acknowledges at once.
 func (b *bbr) updateACKAggregation(w *Window, now Time, s *Sample) {
 	if !s.Any {

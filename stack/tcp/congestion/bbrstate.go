@@ -7,7 +7,7 @@ import "time"
 // enter changes the state to s.
 func (b *bbr) enter(s bbrState) { b.state = s }
 
-// checkStartupDone implements CheckStartupDone (section 5.3.1.1).
+// checkStartupDone implements CheckStartupDone (section 5.3.1.1 of the BBR draft).
 func (b *bbr) checkStartupDone(w *Window, s *Sample) {
 	b.checkStartupHighLoss(s)
 	if b.state == bbrStartup && b.fullBwReached {
@@ -16,7 +16,7 @@ func (b *bbr) checkStartupDone(w *Window, s *Sample) {
 	}
 }
 
-// checkDrainDone implements CheckDrainDone (section 5.3.2).
+// checkDrainDone implements CheckDrainDone (section 5.3.2 of the BBR draft).
 func (b *bbr) checkDrainDone(w *Window, now Time, s *Sample) {
 	if b.state == bbrDrain &&
 		(uint64(s.Flight) <= b.inflight(w, b.bw, 100) || b.roundCount > b.drainStartRound+3) {
@@ -63,14 +63,14 @@ func (b *bbr) startProbeUp(w *Window, s *Sample) {
 	b.raiseInflightLongtermSlope(w)
 }
 
-// pickProbeWait implements PickProbeWait (section 5.3.3.8.3). The wait is two to three seconds, and the round
+// pickProbeWait implements PickProbeWait (section 5.3.3.8.3 of the BBR draft). The wait is two to three seconds, and the round
 // trip count starts at 0 or 1, so that flows do not probe in step.
 func (b *bbr) pickProbeWait() {
 	b.roundsSinceProbeUp = uint32(b.between(1))
 	b.probeWait = 2*time.Second + Time(b.between(1000))*time.Millisecond
 }
 
-// updateProbeBwCyclePhase implements UpdateProbeBWCyclePhase (section 5.3.3.9).
+// updateProbeBwCyclePhase implements UpdateProbeBWCyclePhase (section 5.3.3.9 of the BBR draft).
 func (b *bbr) updateProbeBwCyclePhase(w *Window, now Time, s *Sample) {
 	if !b.fullBwReached || b.adaptLongTermModel(w, now, s) {
 		return
@@ -121,7 +121,7 @@ func (b *bbr) isTimeToCruise(w *Window, s *Sample) bool {
 	return flight <= b.inflightWithHeadroom(w) && flight <= b.inflight(w, b.maxBw.max(), 100)
 }
 
-// isTimeToGoDown implements IsTimeToGoDown (section 5.3.3.7).
+// isTimeToGoDown implements IsTimeToGoDown (section 5.3.3.7 of the BBR draft).
 func (b *bbr) isTimeToGoDown(w *Window, s *Sample) bool {
 	if b.probeTooHigh && uint64(s.Flight) >= b.inflightLongterm {
 		b.probePrecautionary = true
