@@ -36,7 +36,7 @@ func (a *arriving) WriteAt(p []byte, off uint64) {
 
 // Commit implements tcp.Incoming.
 func (a *arriving) Commit(off uint64) {
-	if a.machine != nil { // the machine is nil while tcp.Accept is creating it
+	if a.machine != nil { // the field machine is nil while tcp.Accept is creating the protocol machine
 		(*TCPConn)(a).noteUrgent()
 	}
 	a.received.Commit(off)

@@ -11,10 +11,9 @@ import (
 	"loam/wire"
 )
 
-// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets
-// receive, and what is reported to the link. The interface loop runs the machines of
-// package group. An interface with AcceptAny faces one guest and receives everything, and
-// "lo" has no link; neither reports groups.
+// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets receive, and what is reported
+// to the link. The interface loop runs the protocol machines of package group. An interface with AcceptAny faces one
+// guest and receives everything, and "lo" has no link; neither reports groups.
 
 // receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {

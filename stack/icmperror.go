@@ -129,9 +129,8 @@ func (sh *shard) protocolError(e *icmpError) bool {
 	return false
 }
 
-// inputError passes an ICMP error to the machine, which decides whether the quoted
-// segment is plausible. If so and the connection survives, the error is reported to a
-// program that has enabled SoftErrors.
+// inputError passes an ICMP error to the connection's protocol machine, which decides whether the quoted segment is
+// plausible. If so and the connection survives, the error is reported to a program that has enabled SoftErrors.
 func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	soft := c.Options().softErrors(e.quote.Dst)
 	what, mss := tcp.ICMPUnreachable, 0

@@ -6,9 +6,9 @@ import (
 	"loam/stack/queue"
 )
 
-// inbox holds the requests of other goroutines to a shard: lists under a lock that is
-// held briefly, and a doorbell. One set of lists is being filled while the shard
-// processes the other; they are swapped so that their memory is reused.
+// inbox holds the requests of other goroutines to a shard: lists under a lock that is held briefly, and a doorbell (a
+// channel of capacity 1) that wakes the shard's loop. One set of lists is being filled while the shard processes the
+// other; they are swapped so that their memory is reused.
 type inbox struct {
 	mu    sync.Mutex
 	in    asked
@@ -29,8 +29,8 @@ type asked struct {
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-// maxServed bounds the connections of the inbox served per turn. A program may touch all
-// its connections at once, and input and timers must not wait for all of them.
+// maxServed bounds the connections of the inbox that the shard serves in one turn. A program may touch all its
+// connections at once, and input and timers must not wait for all of them.
 const maxServed = 64
 
 // takeInbox processes the inbox: at most maxServed connections, and all other requests.
@@ -99,7 +99,7 @@ func (in *inbox) ring() {
 	}
 }
 
-// touch asks the shard to serve one of its connections. It returns false if the shard has
+// touch asks the shard to look at one of its connections, and wakes the shard's loop. It returns false if the shard has
 // ended.
 func (sh *shard) touch(c *TCPConn) bool {
 	listed := sh.list(c)

@@ -16,9 +16,9 @@ import (
 
 // The neighbour cache of an interface, and how shards read it.
 //
-// A shard looks up a next hop in the published map, without a message to the interface
-// loop. If there is no entry, it keeps the packet and requests one (want). When the
-// machine has a result, the loop publishes a new map and notifies every shard.
+// A shard looks up a next hop in the published map, without a message to the interface loop. If there is no entry, it
+// keeps the packet and requests one (want). When the protocol machine (package neigh) has a result, the loop publishes
+// a new map and notifies every shard.
 
 // neighbour is a resolved next hop. Only lastUse changes.
 type neighbour struct {
@@ -366,8 +366,8 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 	}
 }
 
-// arm sets the timer to the earliest deadline of all machines. As in shard.arm, a timer
-// set too early is not changed.
+// arm sets the timer to the earliest deadline of all protocol machines of the interface. As in shard.arm, a timer set
+// too early is not changed.
 func (l *ifaceLoop) arm() {
 	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.dhcp.Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.thinning.Deadline())
 	if next >= l.armed {

@@ -17,7 +17,7 @@ type txLink struct {
 	shard     *shard
 	ifc       *Interface
 	port      *txPort
-	frames    []*link.Frame                // frames of this turn; exceeds a batch only by packets that waited for a neighbour
+	frames    []*link.Frame                // frames that the shard sends at the end of the current turn; more than a batch only by packets that waited for a neighbour
 	blocked   bool                         // the device was full; resume will be called
 	opening   queue.FIFO[*TCPConn]         // connections that wait for room and are not established; served first
 	stalled   queue.FIFO[*TCPConn]         // other connections that wait for room; each connection is in at most one list, once
@@ -112,8 +112,8 @@ func (l *txLink) resume(sh *shard) {
 	l.resumeDatagrams()
 }
 
-// maxResumed bounds the stalled connections that send per turn, so that input is
-// processed in between.
+// maxResumed bounds the connections that send in one turn of the shard because a full device has room again, so that
+// input is processed in between.
 const maxResumed = link.BatchSize
 
 // unstall lets connections that wait for room send, in order of arrival and while there
@@ -168,7 +168,7 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 	l.append(f)
 }
 
-// append adds a frame to the frames of this turn.
+// append adds a frame to those that the shard passes to the device at the end of its turn.
 func (l *txLink) append(f *link.Frame) {
 	if s := l.shard.stack; s.linkConns.Load() != nil {
 		s.tapOutgoing(&l.shard.tally, l.ifc, f, nil)
@@ -254,8 +254,8 @@ func (l *txLink) drop() {
 	}
 }
 
-// output asks every connection touched in this turn for segments and passes them to the
-// devices. Connections that have waited for room come first.
+// output asks every connection that had an event in this turn for segments and passes them to the devices. Connections
+// that have waited for room come first.
 func (sh *shard) output() {
 	for _, l := range sh.links {
 		l.unstall()

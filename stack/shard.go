@@ -36,8 +36,8 @@ type shard struct {
 
 	owner sync.Mutex // held by the goroutine that runs the turn; guards the fields below
 
-	now    tcp.Time // time, read once per turn
-	tables *tables  // the stack's tables, read once per turn
+	now    tcp.Time // time at the beginning of the current turn
+	tables *tables  // the stack's tables at the beginning of the current turn
 	tally  tally
 	random *rand.Rand
 
@@ -65,7 +65,7 @@ type shard struct {
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
 	tcpCounts  tcp.Counters //
-	shown      *link.Frame  // frame of the segment that a machine is processing, if it may be kept
+	shown      *link.Frame  // frame of the segment that a TCP machine (package tcp) is processing, if the connection may keep the frame
 	closing    bool         // the stack is being closed: new connections are rejected
 	stopping   bool
 }
@@ -95,8 +95,8 @@ func newShard(s *Stack, index int) *shard {
 	return sh
 }
 
-// onEach runs f on every shard and waits for all of them. Listeners and sockets use it to
-// enter and leave the tables of the shards. It returns false if a shard has ended.
+// onEach runs f on every shard, one after another, and waits for each. Listeners and sockets use it to enter and leave
+// the tables of the shards. It returns false if a shard has ended.
 func (s *Stack) onEach(f func(*shard)) bool {
 	ok := true
 	for _, sh := range s.shards {
@@ -153,8 +153,7 @@ func (sh *shard) drain() {
 	}
 }
 
-// maxFired bounds the timers fired per turn, because those of many connections may expire
-// together.
+// maxFired bounds the timers fired per turn, because the timers of many connections may expire together.
 const maxFired = 64
 
 // turn runs the steps of a turn that follow input processing. The caller has called beginTurn.
@@ -185,8 +184,8 @@ func (sh *shard) mark(c *TCPConn) {
 	}
 }
 
-// arm sets the timer to the earliest deadline. A timer set too early is not changed: its
-// turn finds nothing to do and sets it again.
+// arm sets the timer to the earliest deadline. A timer that is set too early is not changed: when it fires, the shard
+// finds nothing to do and sets it again.
 func (sh *shard) arm() {
 	next := min(sh.wheel.Next(), sh.reassembly.Deadline())
 	if next >= sh.armed {

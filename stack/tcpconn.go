@@ -18,9 +18,8 @@ import (
 // the protocol machine, with the program's goroutines. They share two byte rings
 // (received, toSend), a few atomic words, and one waiter per direction.
 //
-// A program's goroutine never touches the machine. It puts bytes in a ring or a bit in
-// wish, and asks the shard to look at the connection (touch). The shard never waits for
-// the program; it updates status and the rings.
+// A program's goroutine never touches the protocol machine. It puts bytes in a ring or a bit in wish, and asks the
+// shard to look at the connection (touch). The shard never waits for the program; it updates status and the rings.
 //
 // The methods in tcpconn.go are called by the program and never wait for the peer. Read,
 // Write and deadlines are in net.go. The shard's side is in tcpserve.go.
@@ -67,7 +66,7 @@ type TCPConn struct {
 	removed  bool
 	evicted  bool   // the connection was an orphan and has been reset
 	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
-	sawEnd   uint64 // toSend.End when the machine last learned of it
+	sawEnd   uint64 // value of toSend.End that was last passed to the machine
 
 	urgentTo       atomic.Uint64 // with wishUrgent: the end of the urgent data
 	sawUrgent      uint64        // end of the urgent data that was last published
@@ -81,11 +80,11 @@ type TCPConn struct {
 const (
 	statusConnected  uint32 = 1 << iota // the handshake is complete
 	statusReadClosed                    // the peer has ended its stream, and all data of the stream is in the ring
-	statusEnded                         // the machine has ended; the field failure says why
+	statusEnded                         // the protocol machine has ended; the field failure says why
 	statusShutRead                      // the program has shut down reading
 	statusShutWrite                     // the program has shut down writing
 	statusClosed                        // the program has closed the socket
-	statusOver                          // the machine has ended or is in TIME-WAIT
+	statusOver                          // the protocol machine has ended or is in TIME-WAIT
 )
 
 // Bits of TCPConn.wish: requests of the program to the shard.
@@ -109,7 +108,8 @@ func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 // RemoteAddrPort returns the address and port of the peer.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask sets wish bits and queues the connection for the shard unless it is already queued.
+// ask sets bits of TCPConn.wish, which are requests to the shard, and queues the connection in the shard's inbox unless
+// it is already there.
 func (c *TCPConn) ask(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
 		c.forget() // the shard has ended

@@ -244,9 +244,8 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	return true
 }
 
-// newConn creates a connection on the listener's port, without its machine. It returns
-// nil if a connection with the same ID exists, which can only be one that is about to
-// end.
+// newConn creates a connection on the listener's port, without its protocol machine. It returns nil if a connection
+// with the same ID exists, which can only be one that is about to end.
 func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
 	flow, err := sh.stack.ports.Connect(id.Local, id.Remote, l.binding.port, port.Options{})
 	if err != nil {

@@ -37,8 +37,8 @@ func (q *scriptQueue) ring(room int) {
 	synctest.Wait()
 }
 
-// A sender that finds no room waits for its turn. A Send by another sender in between
-// would cancel the room signal.
+// A sender that finds no room waits until the earlier senders have sent their frames. A Send by another sender in
+// between would cancel the room signal.
 func TestTxPortLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)

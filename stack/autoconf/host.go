@@ -9,7 +9,7 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine without a timer, and the end of an unlimited lifetime.
+// Never is the deadline of a Host that has nothing to do, and the end of an unlimited lifetime.
 const Never = timer.Never
 
 // Intervals between router solicitations (RFC 4861 section 10, RFC 7559 section 2). Without an answer, they

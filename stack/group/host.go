@@ -10,7 +10,7 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine without a timer.
+// Never is the deadline of a Host that has nothing to do.
 const Never = timer.Never
 
 // Protocol constants (RFC 9776 section 8, RFC 9777 section 9; RFC 2236 section 8.10 and RFC 2710 section 7.10
@@ -80,7 +80,7 @@ type changedSource struct {
 	left   int
 }
 
-// NewHost returns the machine of an interface without groups.
+// NewHost returns a Host for an interface that has no groups yet.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), version: cfg.Protocol.Newest(),
