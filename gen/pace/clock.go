@@ -24,7 +24,7 @@ import (
 type Clock struct {
 	rate   int64 // rate in units per second; 0: unlimited
 	of     Rate
-	one    int64 // cost of a frame of mean size
+	one    int64 // credit that a frame of mean size costs
 	limit  int64 // upper limit of credit
 	mean   float64
 	bound  time.Duration

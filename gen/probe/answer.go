@@ -16,7 +16,7 @@ import (
 type verdict uint8
 
 const (
-	genuine   verdict = iota // an answer to one of our questions
+	genuine   verdict = iota // an answer to one of our probes
 	foreign                  // other traffic
 	malformed                // not a valid packet
 	forged                   // has the form of an answer, but a wrong tag

@@ -100,7 +100,7 @@ type Status struct {
 
 // Summary is the result of a run.
 type Summary struct {
-	Asked      uint64             // number of questions in this shard, limited by Most; without the Absent ones
+	Asked      uint64             // number of questions (an address and a port) in this shard, limited by Most; without the Absent ones
 	Absent     uint64             // number of questions that were not asked, because their target is not in Config.Neighbours
 	Known      uint64             // number of questions answered in an earlier run
 	Sent       uint64             // number of probes sent
