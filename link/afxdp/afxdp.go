@@ -44,7 +44,7 @@ type Config struct {
 	Match         []match.Rule // frames that go to the device instead of the kernel; no rules: every frame
 	Copying       Copying
 	Mode          Mode
-	BusyPoll      time.Duration // see SocketConfig
+	BusyPoll      time.Duration // how long a system call polls the device: see SocketConfig
 	Frames        int           // frames per queue that may wait to be read; default 4096
 	// Promiscuous receives frames for any address while the device is open.
 	Promiscuous bool

@@ -1,6 +1,6 @@
-// Package relay runs a machine in each direction of each queue of a device. It is the common part
-// of the devices that delay frames (fault, shape). The effect on frames is a machine
-// without goroutines or clocks; the goroutines, rings and timers are here.
+// Package relay runs a Machine in each direction of each queue of a device. It is the common part of the devices that
+// delay frames (fault, shape). What happens to the frames is decided by a Machine, which has no goroutines or clocks;
+// the goroutines, rings and timers are here.
 //
 //	Send -> ring -> loop (machine) -> the device's Send
 //	Recv <- ring <- loop (machine) <- ring <- reader <- the device's Recv

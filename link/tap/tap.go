@@ -43,7 +43,7 @@ type Device struct {
 	ends   []*queue
 	queues []link.Queue // the same as ends
 
-	filters filters // see thin.go
+	filters filters // programs by which the kernel drops frames: see thin.go
 }
 
 // Open opens the interface, and creates it if it does not exist. It does not configure the

@@ -17,7 +17,7 @@ import (
 // kernel runs it for each frame before it queues the frame for the reader. No privilege is needed
 // beyond the descriptor.
 
-// filters are the programs of a device.
+// filters are the programs by which the kernel drops frames before this process sees them.
 type filters struct {
 	mu      sync.Mutex           // guards the fields below
 	program []syscall.SockFilter // attached; the kernel remembers where it is in memory

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Feature bits of a network card (section 5.1.3).
+// Feature bits of a network card (virtio 1.2 section 5.1.3).
 const (
 	featureCSUM      virtio.Features = 1 << 0
 	featureGuestCSUM virtio.Features = 1 << 1
@@ -33,7 +33,7 @@ const (
 	featureHostUSO   virtio.Features = 1 << 56
 )
 
-// Offsets in the configuration (section 5.1.4).
+// Offsets in the configuration (virtio 1.2 section 5.1.4).
 const (
 	configMAC    = 0
 	configStatus = 6
@@ -201,7 +201,7 @@ func randomMAC() (m wire.MAC) {
 }
 
 // setUp creates the queues. Queue 2i receives and queue 2i+1 sends for pair i. The control queue
-// follows all queues that the card has (section 5.1.2).
+// follows all queues that the card has (virtio 1.2 section 5.1.2).
 func (d *Device) setUp(c *Config, has int) error {
 	var specs []virtio.QueueSpec
 	use := min(c.Queues, has)

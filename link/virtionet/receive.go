@@ -17,7 +17,7 @@ import (
 //
 // The ring always holds as many empty buffers as it has room for. A buffer is a frame from the
 // pool, or a slot of the driver's memory. A filled buffer begins with the virtio-net header. The
-// last field of the header is the number of buffers of the frame (section 5.1.6.4).
+// last field of the header is the number of buffers of the frame (virtio 1.2 section 5.1.6.4).
 type receiver struct {
 	mu    sync.Mutex // guards all fields below
 	pair  *pair
@@ -289,7 +289,7 @@ func (r *receiver) accept(p part) *link.Frame {
 }
 
 // gather returns a frame that consists of several buffers. The card must have completed all of them
-// together (section 5.1.6.4.1). If it has not, or if the number of buffers is impossible, it
+// together (virtio 1.2 section 5.1.6.4.1). If it has not, or if the number of buffers is impossible, it
 // returns an error.
 func (r *receiver) gather(first part, buffers int) (f *link.Frame, ok bool, err error) {
 	if buffers == 0 {

@@ -43,8 +43,8 @@ type Device struct {
 	control *control     // nil: no control queue
 	log     *slog.Logger
 
-	up      atomic.Bool   // see LinkUp
-	stalls  atomic.Uint64 // see Counters
+	up      atomic.Bool   // whether the cable is connected: see LinkUp
+	stalls  atomic.Uint64 // field of Counters, like the next two
 	lost    atomic.Uint64
 	changes atomic.Uint64
 
