@@ -110,7 +110,7 @@ func yes(network string, q []byte) [][]byte {
 
 func silence(string, []byte) [][]byte { return nil }
 
-// forwarderTo returns a forwarder without a guest.
+// forwarderTo returns a DNS forwarder that asks the given servers. It has no gateway and no guest.
 func forwarderTo(t testing.TB, resolvers ...netip.AddrPort) (*dnsForwarder, *tally) {
 	t.Helper()
 	c := &Config{

@@ -9,9 +9,10 @@ import (
 	"loam/usernet/hand"
 )
 
-// Passing connections to published ports to the program. If the program is a process of this host, its connections need
-// not pass through the gateway's process and a second TCP stack. The program receives the descriptor of an accepted
-// connection and uses it directly. The gateway still enforces the connection limit and counts connections and bytes.
+// This file passes the connections to published ports to the guest's program (Config.Program). If the guest is a
+// process of this host, its connections need not pass through the gateway's process and a second TCP stack. The program
+// receives the descriptor of an accepted connection and uses it directly. The gateway still enforces the connection
+// limit and counts connections and bytes.
 //
 // The program is not trusted. It reports the end of a connection by the client port that the gateway has assigned; a
 // report with an unknown port is ignored.
@@ -23,7 +24,7 @@ const (
 	lastClient  = 32767
 )
 
-// handing is the gateway's side of the socket to the program.
+// handing is the gateway's side of the socket to the guest's program (Config.Program).
 type handing struct {
 	conn *net.UnixConn
 
