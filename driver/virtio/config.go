@@ -24,7 +24,7 @@ func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	return d.wrap(fmt.Errorf("%w: its configuration does not stay", ErrLayout))
 }
 
-// Config reads fields of the configuration. Each access has the width of the field (section 4.1.3.1).
+// Config reads fields of the configuration. Each access has the width of the field (virtio 1.2 section 4.1.3.1).
 type Config struct{ d *Device }
 
 // U8 returns the one-byte field at an offset.
