@@ -33,7 +33,7 @@ func probeLab(t testing.TB) *lab {
 	return l
 }
 
-// checkClean fails if a program or promiscuous mode is left on the near end.
+// checkClean fails if a BPF program or promiscuous mode is left on the near end of the veth.
 func checkClean(t testing.TB, l *lab) {
 	t.Helper()
 	i, err := net.InterfaceByName(l.near)
@@ -66,7 +66,7 @@ func addresses(t testing.TB, file string) map[string]int {
 	return all
 }
 
-// The command finds all addresses, reports them, and gives up its privileges.
+// "loam gen probe" finds all addresses that answer, writes them to a file, and leaves the interface unchanged.
 func TestProbe(t *testing.T) {
 	l := probeLab(t)
 	dir := t.TempDir()

@@ -67,7 +67,8 @@ func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	return l
 }
 
-// TestRedirect checks that Loam follows redirects, so that it no longer needs the kernel.
+// TestRedirect checks that Loam follows redirects: afterwards it reaches the network behind the better router without
+// the kernel.
 func TestRedirect(t *testing.T) {
 	const beyond, beyond6 = "198.51.100.1", "2001:db8:f::1"
 	l := newDetourLab(t, beyond, beyond6)
