@@ -152,7 +152,7 @@ var counterNames = [numCounters]string{
 	"ip6.bytes_received", "ip6.bytes_sent",
 }
 
-// machineCounters maps the counters of the TCP machines to counters of the stack.
+// machineCounters maps the counters of package tcp to counters of the stack.
 var machineCounters = map[tcp.Counter]Counter{
 	tcp.Retransmits: TCPRetransmits, tcp.Timeouts: TCPLossTimeouts, tcp.FastRecoveries: TCPFastRecoveries,
 	tcp.TailProbes: TCPTailProbes, tcp.Undos: TCPUndos, tcp.OutOfOrderIn: TCPOutOfOrder, tcp.DuplicatesIn: TCPDuplicates,

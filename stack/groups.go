@@ -12,8 +12,8 @@ import (
 )
 
 // Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets receive, and what is reported
-// to the link. The interface loop runs the protocol machines of package group. An interface with AcceptAny faces one
-// guest and receives everything, and "lo" has no link; neither reports groups.
+// to the link. The interface loop runs the state machines of package group. An interface with AcceptAny faces one guest
+// and receives everything, and "lo" has no link; neither reports groups.
 
 // receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {
@@ -64,7 +64,7 @@ func (r *receptions) receives(addr, source netip.Addr) bool {
 	return wanted != nil && wanted.Accepts(source)
 }
 
-// groupHosts has the protocol machines (package group) of an interface, by wire.GroupProtocol: one for IGMP and one for
+// groupHosts has the state machines (package group) of an interface, by wire.GroupProtocol: one for IGMP and one for
 // MLD. nil: groups are not reported.
 type groupHosts [2]*group.Host
 
@@ -87,7 +87,7 @@ var routerAlert6 = wire.IPv6Ext{Next: wire.ProtoICMPv6, Data: []byte{wire.IPv6Op
 // depend on the MTU that routers advertise.
 const leastMTU6 = 1280
 
-// newGroupHosts returns the protocol machines of an interface, without any group.
+// newGroupHosts returns the IGMP and MLD state machines of an interface, without any group.
 func (i *Interface) newGroupHosts() (hosts groupHosts) {
 	if i.groupless {
 		return hosts
@@ -127,7 +127,7 @@ func (l *ifaceLoop) leave(addr netip.Addr) {
 	l.updateFilter(addr)
 }
 
-// updateFilter passes the current source filter of a group to the protocol machine that reports the group.
+// updateFilter passes the current source filter of a group to the IGMP or MLD state machine that reports the group.
 func (l *ifaceLoop) updateFilter(addr netip.Addr) {
 	if host := l.groups[protocolOf(addr)]; host != nil {
 		host.Listen(l.now, addr, l.receptions.filter(addr))

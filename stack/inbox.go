@@ -29,8 +29,8 @@ type asked struct {
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-// maxServed bounds the connections of the inbox that the shard serves in one turn. A program may touch all its
-// connections at once, and input and timers must not wait for all of them.
+// maxServed bounds the connections of the inbox that the shard serves in one turn (one pass over its work). A program
+// may use all its connections at once, and input and timers must not wait for all of them.
 const maxServed = 64
 
 // takeInbox processes the inbox: at most maxServed connections, and all other requests.
@@ -107,7 +107,8 @@ func (sh *shard) touch(c *TCPConn) bool {
 	return listed
 }
 
-// list is touch without waking the shard's loop. The caller must make sure that a turn follows.
+// list queues a connection as touch does, without waking the shard's loop. The caller must make sure that the shard
+// runs afterwards.
 func (sh *shard) list(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -132,7 +133,8 @@ func (sh *shard) post(f func(*shard)) bool {
 	return left
 }
 
-// leave is post without waking the shard's loop. The caller must make sure that a turn follows.
+// leave queues f as post does, without waking the shard's loop. The caller must make sure that the shard runs
+// afterwards.
 func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 // The neighbour cache of an interface, and how shards read it.
 //
 // A shard looks up a next hop in the published map, without a message to the interface loop. If there is no entry, it
-// keeps the packet and requests one (want). When the protocol machine (package neigh) has a result, the loop publishes
-// a new map and notifies every shard.
+// keeps the packet and requests one (want). When the state machine (package neigh) has a result, the loop publishes a
+// new map and notifies every shard.
 
 // neighbour is a resolved next hop. Only lastUse changes.
 type neighbour struct {
@@ -205,7 +205,7 @@ func (i *Interface) loop() {
 		l.advanceRouters()
 		l.thinning.Advance(l.now)
 		l.sendARP()
-		l.sendGroups() // first: a switch may otherwise filter the replies to the messages that follow
+		l.sendGroups() // group reports come before sendND: a switch that does not know our groups may filter the replies
 		l.sendND()
 		l.arm()
 	}
@@ -257,7 +257,7 @@ func (l *ifaceLoop) handle(m neighMessage) {
 	if m.kind != neighWant {
 		return
 	}
-	// The protocol machine reports only changes as events, so a result that is already known is published here.
+	// Package neigh reports only changes as events, so a result that is already known is published here.
 	switch answer {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
@@ -366,7 +366,7 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 	}
 }
 
-// arm sets the timer to the earliest deadline of all protocol machines of the interface. As in shard.arm, a timer set
+// arm sets the timer to the earliest deadline of everything that the interface loop runs. As in shard.arm, a timer set
 // too early is not changed.
 func (l *ifaceLoop) arm() {
 	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.dhcp.Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.thinning.Deadline())

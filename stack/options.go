@@ -139,7 +139,7 @@ func (b *optionBox) abortive() bool {
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-// apply applies the options to the connection's protocol machine. It runs on the shard.
+// apply applies the options to the connection's TCP state machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
 	o := b.o

@@ -110,7 +110,7 @@ func (f *seen) look6(t testing.TB) {
 		f.ip.Protocol, f.ip.FragOffset = f.six.frag.Next, f.six.frag.Offset
 		return
 	}
-	if h.NextHeader == wire.ProtoHopByHop { // only group messages have one
+	if h.NextHeader == wire.ProtoHopByHop { // the stack sends this header only with group messages
 		x, message, err := wire.ParseIPv6Ext(payload)
 		if err != nil || x.Next != wire.ProtoICMPv6 || !wire.ICMPv6ChecksumOK(message, h.Src, h.Dst) {
 			t.Fatalf("the stack sent %x: %v", f.raw, err)

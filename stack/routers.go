@@ -137,7 +137,7 @@ func (l *ifaceLoop) advanceRouters() {
 
 func (l *ifaceLoop) routersDeadline() tcp.Time {
 	if l.advertised != nil && l.advertised.router != nil {
-		return l.advertised.router.Deadline() // such an interface does not configure itself
+		return l.advertised.router.Deadline() // an interface that is a router does not configure itself, so auto has no deadline
 	}
 	return l.auto.Deadline()
 }

@@ -15,16 +15,15 @@ import (
 	"loam/stack/timer"
 )
 
-// rxDepth is the number of batches that can wait for a shard before receivers block.
+// rxDepth is the number of batches of received packets that can wait for a shard before receivers block.
 const rxDepth = 16
 
-// shard owns the connections whose flows hash to it. All fields except rx, queued, inbox
-// and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or
-// a program's goroutine that has a small amount of work and finds the shard idle
-// (turn.go).
+// shard is one of the parallel workers of a stack. It owns the connections whose flows hash to it. All fields except
+// rx, queued, inbox and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or a program's
+// goroutine that has a small amount of work and finds the shard idle (turn.go).
 //
-// A turn has four steps: process input and requests of programs; fire expired timers; ask
-// the touched connections for output; set the timer for the next deadline.
+// A turn has four steps: process input and requests of programs; fire expired timers; ask the connections that had an
+// event for output; set the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
@@ -53,14 +52,14 @@ type shard struct {
 
 	waitingByAge list.List[timeWait] // the elements of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first
-	orphanBytes  int                 // sum of the fields charged of orphans, in bytes
+	orphanBytes  int                 // bytes that all orphans together are charged for (TCPConn.charged)
 
 	wheel timer.Wheel
 	timer *time.Timer
 	armed tcp.Time // time when timer fires; tcp.Never: timer is stopped
 
-	dirty      []*TCPConn // connections that were touched in this turn and are asked for output at its end
-	spare      []*TCPConn // the other of two slices that dirty alternates between
+	dirty      []*TCPConn // connections with an event in this turn, which are asked for output at its end
+	spare      []*TCPConn // memory for the next dirty list: the two slices are swapped when dirty is processed
 	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
@@ -105,7 +104,7 @@ func (s *Stack) onEach(f func(*shard)) bool {
 	return ok
 }
 
-// loop runs turns until the shard is stopped.
+// loop is the shard's own goroutine. It runs turns until the shard is stopped.
 func (sh *shard) loop() {
 	defer close(sh.stopped)
 	for stopping := false; !stopping; {

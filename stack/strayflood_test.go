@@ -135,7 +135,7 @@ func (s *sieve) want(t *testing.T, sentence string, kinds ...link.Kinds) {
 	}
 }
 
-const enough = 4096 + 8 // so many stray segments count as a flood; 8 more, since shards do not get exactly equal shares
+const enough = 4096 + 8 // 4096 stray segments count as a flood; 8 more, since shards do not get exactly equal shares
 
 func TestStraysAreThinnedOut(t *testing.T) {
 	for name, shards := range map[string]int{"one shard": 1, "four shards": 4} {
@@ -249,7 +249,7 @@ func TestNoFlowsForStrays(t *testing.T) {
 	})
 }
 
-// After an interface has been detached, connections do not touch its set.
+// After an interface has been detached, connections no longer add themselves to its set of flows, or remove themselves.
 func TestDetachDuringStrayFlood(t *testing.T) {
 	bySieve(t, 2, func(t *testing.T, w *peer, s *sieve) {
 		w.throughPeer()

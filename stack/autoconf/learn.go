@@ -82,7 +82,7 @@ func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Du
 }
 
 // learn adds item to a list, or replaces the element for which same returns true; if gone is set, it removes that element.
-// It returns the list, and false if the list already has most elements.
+// It returns the list, and false if the list already holds as many elements as most allows.
 func learn[T any](list []T, item T, gone bool, most int, same func(T) bool) ([]T, bool) {
 	i := slices.IndexFunc(list, same)
 	switch {

@@ -48,12 +48,12 @@ type Auto struct {
 	host    *autoconf.Host
 	held    autoconf.Setup        // the configuration applied last
 	ours    []netip.Prefix        // addresses that this Auto has added; others were configured before
-	waiting []chan<- netip.Prefix // one per call of Await; capacity 1, sent to once
+	waiting []chan<- netip.Prefix // one channel per call of Await, with capacity 1; the Auto sends to it once
 	dhcp    dhcpv6
 }
 
-// NewAuto returns a configuration that begins with Start. random returns sources of random numbers for the protocol
-// machines.
+// NewAuto returns a configuration that begins with Start. random returns sources of random numbers, for router
+// discovery and for DHCPv6.
 func NewAuto(link AutoLink, c autoconf.Config, random func() *rand.Rand) *Auto {
 	return &Auto{link: link, host: autoconf.NewHost(c), dhcp: dhcpv6{mac: c.MAC, random: random}}
 }

@@ -218,7 +218,7 @@ func (c *Client6) enter(now time.Duration, s state6) {
 		c.question.ask(now, 0, requestTimeout, requestMost)
 	case declining:
 		c.question.ask(now, 0, declineTimeout, time.Hour)
-	default: // for renewing and rebinding
+	default: // the client extends its lease (renewing, rebinding)
 		c.wanted = c.held()
 		c.question.ask(now, 0, renewTimeout, renewMost)
 	}

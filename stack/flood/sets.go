@@ -20,7 +20,7 @@ type Sets struct {
 // keeps no state for them, but the segment that completes the handshake is not stray.
 type cookies struct {
 	ring []link.Flow // nil until the first cookie
-	next int         // the position of the oldest one, which the next one replaces
+	next int         // position of the oldest cookie, which the next one replaces
 }
 
 // maxCookies is the capacity of the ring. The stack lets a shard send that many cookies in 0.8 s,

@@ -16,7 +16,7 @@ func TestCookieFlows(t *testing.T) {
 	remote := func(i int) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 5000)
 	}
-	s.AddCookie(local, remote(0)) // before there is a set, nothing is recorded
+	s.AddCookie(local, remote(0)) // has no effect, because there is no set yet
 	newSet := func() *link.Flows {
 		return link.NewFlows(make([]atomic.Uint32, link.FlowWords), link.FlowKeys{1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb})
 	}

@@ -19,7 +19,7 @@ const (
 	defaultRobustness = 2                 // number of transmissions of each change; all but one may be lost
 	defaultInterval   = 125 * time.Second // time between general queries of a querier
 	repeatWithin      = time.Second       // a change is reported again within this time, at random
-	repeatOldWithin   = 10 * time.Second  // like repeatWithin, in the older protocol versions
+	repeatOldWithin   = 10 * time.Second  // the same time in the older protocol versions
 )
 
 // maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more

@@ -112,8 +112,8 @@ func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	return true
 }
 
-// option processes an option as the two upper bits of its type require. All types except router alert are unknown (section
-// 4.2).
+// option processes an option as the two upper bits of its type require. All types except router alert are unknown (RFC
+// 8200 section 4.2).
 func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	const skip, discard, report, reportUnicast = 0, 1, 2, 3
 	switch act := o.Type >> 6; {

@@ -23,7 +23,7 @@ type Route struct {
 	Gateway   netip.Addr // address of the router; zero: the destination is on the link
 	Interface int        // index of the interface, assigned by the owner of the table
 	Source    netip.Addr // source address of packets if the program has not chosen one; zero: not set
-	Metric    int        // of routes with equal prefixes, the lowest metric wins, and then the first in the list
+	Metric    int        // among routes with equal prefixes, the lowest Metric wins, and then the first in the list
 	MTU       int        // MTU of the path in bytes; zero: the MTU of the interface
 }
 

@@ -297,8 +297,8 @@ func (n *NDP) Poll(now time.Duration, m *Message) bool {
 	}
 }
 
-// question returns a solicitation for target. It is addressed to mac, or to the solicited-node group if mac is zero (section
-// 7.2.2).
+// question returns a solicitation for target. It is addressed to mac, or to the solicited-node group if mac is zero
+// (RFC 4861 section 7.2.2).
 func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	m := Message{Neighbor: wire.Neighbor{Target: target, LinkAddr: n.mac}, Src: source, Dst: target, MAC: mac}
 	if mac.IsZero() {

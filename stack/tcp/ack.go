@@ -1,8 +1,8 @@
 package tcp
 
-// Step 5 of SEGMENT ARRIVES: the ACK field. Acknowledged ranges are removed from the record of data in
-// flight. The implications about loss and congestion are collected in an arrival, which
-// recovery.go evaluates.
+// Step 5 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4): the ACK field. Acknowledged ranges are removed from the record
+// of data in flight. The implications about loss and congestion are collected in an arrival, which recovery.go
+// evaluates.
 
 import "loam/wire"
 

@@ -13,7 +13,7 @@ func TestFRTOSpurious(t *testing.T) {
 		c.advance(c.timers[timerRTO] - c.now)
 		c.want("A 1:1001 ack 1")
 		c.wantIdle()
-		c.send("A 1 ack 1001")        // may acknowledge the original or the retransmission
+		c.send("A 1 ack 1001")        // this may acknowledge the original or the retransmission
 		c.want("A 10001:11001 ack 1") // step 2b of RFC 5682: new data is sent
 		c.drain()
 		c.send("A 1 ack 2001") // step 3b of RFC 5682: acknowledges data that was not retransmitted, so the timeout was spurious
@@ -69,5 +69,5 @@ func TestFRTONewDataHeldBack(t *testing.T) {
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
 	c.send("A 1 ack 1001")
-	c.want("A 1001:2001 ack 1") // retransmits, since its new data is held back
+	c.want("A 1001:2001 ack 1") // the next segment is retransmitted, since new data is held back by the cork
 }

@@ -15,8 +15,8 @@ func TestClosedWindowIsProbed(t *testing.T) {
 	c.write(500)
 	c.wantIdle()
 	rto := c.Info(c.now).RTO
-	// "first after the window has been zero for the retransmission timeout,
-	// and exponentially increasing" (SHLD-29, SHLD-30).
+	// "first after the window has been zero for the retransmission timeout, and exponentially increasing" (RFC 9293
+	// SHLD-29, SHLD-30).
 	for i := range 4 {
 		c.wantTimer(rto << i)
 		c.want("A 1000 ack 1")
@@ -104,7 +104,7 @@ func TestFinWaitsForWindow(t *testing.T) {
 	c.send("A 1 ack 1 win 100")
 	c.write(100)
 	c.CloseWrite(c.now)
-	c.want("PA 1:101 ack 1") // fills the window, so that the FIN would be outside of it
+	c.want("PA 1:101 ack 1") // the data fills the window, so the FIN would be outside of it
 	c.send("A 1 ack 101 win 0")
 	c.wantIdle()
 	c.wantTimer(c.timers[timerPersist] - c.now)

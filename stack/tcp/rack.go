@@ -6,7 +6,7 @@ package tcp
 // Three duplicate acknowledgments still matter. Until reordering has been seen, three segments acknowledged
 // out of order mean immediate loss (section 6.2 step 4), as in RFC 5681 and RFC 6675.
 
-// rack holds the state of sections 5.2 and 5.3.
+// rack holds the state of RFC 8985 sections 5.2 and 5.3.
 type rack struct {
 	at         Time // send time of the delivered range that was sent last (RACK.xmit_ts)
 	rtt        Time // round trip time of that range
@@ -16,14 +16,15 @@ type rack struct {
 	inRound    bool
 	reordering bool   // reordering has been observed
 	mult       uint8  // reordering window in quarters of the minimum round trip time
-	persist    uint8  // number of recoveries until the reordering window shrinks again
+	persist    uint8  // number of recoveries after which the reordering window returns to its smallest size
 	degree     uint16 // largest observed reordering in segments
 }
 
 const (
 	dupThresh = 3
 
-	// rackPersist is the number of recoveries for which an enlarged reordering window is kept (section 6.2 step 4).
+	// rackPersist is the number of recoveries for which an enlarged reordering window is kept (RFC 8985 section 6.2
+	// step 4).
 	rackPersist = 16
 )
 

@@ -78,10 +78,10 @@ func (s *sampler) leaves(now Time, t *transit, n, pipe int) {
 	}
 }
 
-// begin implements InitRateSample of section 4.1.2.3.
+// begin implements InitRateSample (section 4.1.2.3 of the BBR draft).
 func (s *sampler) begin() { s.sample, s.sendElapsed, s.ackElapsed = Sample{}, 0, 0 }
 
-// arrives implements UpdateRateSample for the delivered range r, or a part of it, with transit t.
+// arrives implements UpdateRateSample of the BBR draft for the delivered range r, or a part of it, with transit t.
 func (s *sampler) arrives(now Time, r *sent, t *transit) {
 	s.delivered += uint64(r.len())
 	s.deliveredAt = now
@@ -102,7 +102,7 @@ func (s *sampler) arrives(now Time, r *sent, t *transit) {
 	s.firstSent = r.at
 }
 
-// finish implements GenerateRateSample.
+// finish implements GenerateRateSample of the BBR draft.
 func (s *sampler) finish() {
 	rs := &s.sample
 	if s.limited != 0 && s.delivered > s.limited {
@@ -172,5 +172,6 @@ func (c *Conn) checkLimited() {
 	}
 }
 
-// limit implements MarkConnectionAppLimited: samples count as limited until the data in flight is delivered.
+// limit implements MarkConnectionAppLimited of the BBR draft: samples count as limited until the data in flight is
+// delivered.
 func (s *sampler) limit(pipe int) { s.limited = max(s.delivered+uint64(pipe), 1) }

@@ -102,7 +102,7 @@ func TestFinAfterAllData(t *testing.T) {
 	c := established(t, nil, "")
 	c.write(2500)
 	c.CloseWrite(c.now)
-	c.wantState(FinWait1) // "in any case, enter FIN-WAIT-1"
+	c.wantState(FinWait1) // RFC 9293 section 3.10.4: "in any case, enter FIN-WAIT-1"
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
 	c.want("FPA 2001:2501 ack 1") // the FIN is sent with the last data, which Nagle does not hold back
@@ -110,7 +110,7 @@ func TestFinAfterAllData(t *testing.T) {
 	c.write(10) // data after Close is not accepted
 	c.wantIdle()
 	c.send("A 1 ack 2501")
-	c.wantState(FinWait1) // all data is acknowledged, but not the FIN
+	c.wantState(FinWait1) // the peer has acknowledged all data, but not the FIN
 	c.send("A 1 ack 2502")
 	c.wantState(FinWait2)
 }
@@ -159,7 +159,7 @@ func TestDataBehindFinIsIgnored(t *testing.T) {
 	c.wantReadable(100)
 	c.wantState(CloseWait)
 	c.want("A 1 ack 102")
-	c.send("A 102:202 ack 1") // "This should not occur [...] Ignore the segment text"
+	c.send("A 102:202 ack 1") // RFC 9293 section 3.10.7.4: "This should not occur [...] Ignore the segment text"
 	c.wantReadable(100)
 }
 
@@ -268,7 +268,7 @@ func TestAbort(t *testing.T) {
 		case FinWait1, FinWait2:
 			c.want("RA 2 ack 1")
 		}
-		// "CLOSING, LAST-ACK, TIME-WAIT: respond with ok and delete the TCB".
+		// RFC 9293 section 3.10.5: "CLOSING, LAST-ACK, TIME-WAIT: respond with ok and delete the TCB".
 		c.wantEnd(ErrAborted)
 		c.Abort(c.now)
 		c.wantEnd(ErrAborted)

@@ -1,6 +1,6 @@
 package tcp
 
-// Steps 7 and 8 of SEGMENT ARRIVES: the segment text and the FIN bit.
+// Steps 7 and 8 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4): the segment text and the FIN bit.
 //
 // Data is written to Incoming on arrival, including data behind a gap. Data becomes readable (is committed)
 // when the gap is filled. Accepted data is never dropped again.
@@ -160,7 +160,7 @@ func (c *Conn) receiveFIN(now Time) {
 	switch c.state {
 	case Established:
 		c.state = CloseWait
-	case FinWait1: // our FIN is not acknowledged yet; otherwise step 5 would have left this state
+	case FinWait1: // our FIN is not acknowledged yet; otherwise the processing of the ACK field would have left this state
 		c.state = Closing
 	case FinWait2:
 		c.enterTimeWait(now)

@@ -80,7 +80,7 @@ func TestDSACK(t *testing.T) {
 	c.want("A 1 ack 2001 <sack 1-1001>")
 	c.wantCount(DuplicatesIn, 1)
 	c.send("A 3001:4001 ack 1")
-	c.want("A 1 ack 2001 <sack 3001-4001>") // reported once only
+	c.want("A 1 ack 2001 <sack 3001-4001>") // the duplicate is not reported again
 	c.send("A 1001:2001 ack 1")             // RFC 2883 section 4.1.2: with a range behind a gap
 	c.want("A 1 ack 2001 <sack 1001-2001 3001-4001>")
 	c.send("A 3001:4001 ack 1") // RFC 2883 section 4.1.3: a duplicate behind the gap

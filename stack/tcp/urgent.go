@@ -38,8 +38,8 @@ func (c *Conn) markUrgent(out *Out) {
 	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the largest value of the 16-bit field
 }
 
-// receiveUrgent implements step 6 of SEGMENT ARRIVES. RCV.UP is kept as an offset in the stream: a sequence number lies
-// ahead again after another 2 GiB, and RCV.NXT also counts the FIN.
+// receiveUrgent implements step 6 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4). RCV.UP is kept as an offset in the
+// stream: a sequence number lies ahead again after another 2 GiB, and RCV.NXT also counts the FIN.
 func (c *Conn) receiveUrgent(seg *Segment) {
 	ahead := Seq(seg.Seq).Add(int(seg.Urgent)).Sub(c.rcv.nxt)
 	if c.state.receives() && ahead > 0 {

@@ -71,7 +71,7 @@ const (
 	bbrHeadroom     = 15 // Headroom in percent: the part of the path that is left to other flows
 	bbrPacingMargin = 1  // PacingMargin in percent: the rate is lower than the bandwidth by this
 	bbrMinPipe      = 4  // MinPipeCwnd in segments
-	bbrFullLosses   = 6  // number of lost ranges in a round trip that ends Startup (section 5.3.1.3)
+	bbrFullLosses   = 6  // number of lost ranges in a round trip that ends Startup (section 5.3.1.3 of the BBR draft)
 
 	bbrMinRTTLen        = 10e9  // MinRTTFilterLen in nanoseconds
 	bbrProbeRTTInterval = 5e9   // ProbeRTTInterval in nanoseconds
@@ -175,7 +175,7 @@ func BBR(lossThresh int) func() Control {
 // Name implements Control.
 func (b *bbr) Name() string { return "bbr" }
 
-// Start implements section 5.2.1 (OnInit).
+// Start implements section 5.2.1 (OnInit) of the BBR draft.
 func (b *bbr) Start(w *Window, now, srtt Time, seed uint32) {
 	*b = bbr{
 		lossThresh: b.lossThresh, random: seed | 1, initialCwnd: uint64(w.Size), minRTT: bbrNone, minRTTAt: now,
@@ -193,7 +193,7 @@ func (b *bbr) Start(w *Window, now, srtt Time, seed uint32) {
 	b.initPacingRate(w, srtt)
 }
 
-// Acked implements section 5.2.3 (UpdateOnACK).
+// Acked implements section 5.2.3 (UpdateOnACK) of the BBR draft.
 func (b *bbr) Acked(w *Window, a Ack) {
 	s := a.Sample
 	b.updateLatestDeliverySignals(s)

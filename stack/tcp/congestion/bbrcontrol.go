@@ -13,11 +13,11 @@ func (b *bbr) initPacingRate(w *Window, srtt Time) {
 	w.Rate = percent(Rate(b.initialCwnd, srtt), bbrGains[bbrStartup].pacing)
 }
 
-// setPacingRate implements SetPacingRate.
+// setPacingRate implements SetPacingRate of the BBR draft.
 func (b *bbr) setPacingRate(w *Window) { b.setPacingRateWithGain(w, bbrGains[b.state].pacing) }
 
-// setPacingRateWithGain implements SetPacingRateWithGain. The rate never falls until the path has been full
-// once.
+// setPacingRateWithGain implements SetPacingRateWithGain of the BBR draft. The rate never falls until the path has
+// been full once.
 func (b *bbr) setPacingRateWithGain(w *Window, gain uint64) {
 	rate := percent(percent(b.bw, gain), 100-bbrPacingMargin)
 	if rate > 0 && (b.fullBwReached || rate > w.Rate) {
@@ -43,12 +43,14 @@ func (b *bbr) quantizationBudget(w *Window, volume uint64) uint64 {
 	return volume
 }
 
-// inflight implements Inflight: the volume in flight for a bandwidth and a gain, with room for large frames.
+// inflight implements Inflight of the BBR draft: the volume in flight for a bandwidth and a gain, with room for large
+// frames.
 func (b *bbr) inflight(w *Window, bw, gain uint64) uint64 {
 	return b.quantizationBudget(w, b.bdpMultiple(bw, gain))
 }
 
-// maxInflight implements UpdateMaxInflight: the volume in flight for the current bandwidth and window gain.
+// maxInflight implements UpdateMaxInflight of the BBR draft: the volume in flight for the current bandwidth and window
+// gain.
 func (b *bbr) maxInflight(w *Window) uint64 {
 	return b.quantizationBudget(w, b.bdpMultiple(b.bw, bbrGains[b.state].cwnd)+b.extraAcked.max())
 }
@@ -96,5 +98,5 @@ func (b *bbr) saveCwnd(w *Window) {
 	}
 }
 
-// restoreCwnd implements RestoreCwnd: the window is at least the saved one.
+// restoreCwnd implements RestoreCwnd of the BBR draft: the window is at least the saved one.
 func (b *bbr) restoreCwnd(w *Window) { w.Size = uint32(max(uint64(w.Size), b.priorCwnd)) }

@@ -11,7 +11,8 @@ type bbrUndo struct {
 	inflightShortterm, inflightLongterm uint64
 }
 
-// inflightTooHigh implements IsInflightTooHigh: more than the threshold of the data in flight was lost.
+// inflightTooHigh implements IsInflightTooHigh of the BBR draft: more than the threshold of the data in flight was
+// lost.
 func (b *bbr) inflightTooHigh(lost uint64, inFlight uint32, sack bool) bool {
 	return lost > uint64(inFlight)*b.lossThresh/100+b.grace || lost > 0 && !sack
 }
@@ -22,7 +23,7 @@ func (b *bbr) lossTolerated(s *Sample) bool {
 	return s.SACK && b.grace > 0 && s.Lost <= uint64(s.InFlight)*(b.lossThresh-DraftLossThresh)/100+b.grace
 }
 
-// noteLoss implements NoteLoss: it begins a round trip with loss, if there was none before.
+// noteLoss implements NoteLoss of the BBR draft: it begins a round trip with loss, if there was none before.
 func (b *bbr) noteLoss(w *Window, delivered uint64) {
 	if !b.lossInRound {
 		b.lossRoundDone = delivered
@@ -44,7 +45,7 @@ func (b *bbr) Lost(w *Window, l *Loss) {
 	b.handleInflightTooHigh(w, l.Now, b.inflightAtLoss(l), l.Limited, l.Total)
 }
 
-// inflightAtLoss implements InflightAtLoss. It returns the data in flight when the loss crossed the
+// inflightAtLoss implements InflightAtLoss of the BBR draft. It returns the data in flight when the loss crossed the
 // threshold, which may be in the middle of a range.
 func (b *bbr) inflightAtLoss(l *Loss) uint64 {
 	size := uint64(l.End - l.Seq)
@@ -57,7 +58,7 @@ func (b *bbr) inflightAtLoss(l *Loss) uint64 {
 	return inflight + prefix
 }
 
-// handleInflightTooHigh implements HandleInflightTooHigh. It reacts once per probe.
+// handleInflightTooHigh implements HandleInflightTooHigh of the BBR draft. It reacts once per probe.
 func (b *bbr) handleInflightTooHigh(w *Window, now Time, inFlight uint64, limited bool, delivered uint64) {
 	b.probeTooHigh = true
 	b.probeSample = false
@@ -88,7 +89,7 @@ func (b *bbr) leaveStartup() {
 	b.inflightLongterm = max(b.bdpMultiple(b.bw, 100), b.inflightLatest)
 }
 
-// Marked treats an ECN mark as loss above the threshold (section 3.6; see bbr.go).
+// Marked treats an ECN mark as loss above the threshold (section 3.6 of the BBR draft; see bbr.go).
 func (b *bbr) Marked(w *Window, now Time) {
 	b.noteLoss(w, b.lossRoundDone)
 	switch {

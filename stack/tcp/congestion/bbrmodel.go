@@ -59,13 +59,13 @@ func (b *bbr) advanceLatestDeliverySignals(s *Sample) {
 	}
 }
 
-// resetCongestionSignals implements ResetCongestionSignals, at the start of each round trip.
+// resetCongestionSignals implements ResetCongestionSignals of the BBR draft, at the start of each round trip.
 func (b *bbr) resetCongestionSignals() {
 	b.lossInRound = false
 	b.bwLatest, b.inflightLatest = 0, 0
 }
 
-// updateCongestionSignals implements UpdateCongestionSignals.
+// updateCongestionSignals implements UpdateCongestionSignals of the BBR draft.
 func (b *bbr) updateCongestionSignals(w *Window, s *Sample) {
 	b.updateMaxBw(s)
 	if !b.lossRoundStart {
@@ -90,10 +90,10 @@ func (b *bbr) adaptLowerBounds(w *Window) {
 	b.inflightShortterm = max(b.inflightLatest, percent(b.inflightShortterm, bbrBeta))
 }
 
-// resetShortTermModel implements ResetShortTermModel.
+// resetShortTermModel implements ResetShortTermModel of the BBR draft.
 func (b *bbr) resetShortTermModel() { b.bwShortterm, b.inflightShortterm = bbrNone, bbrNone }
 
-// boundBwForModel implements BoundBWForModel: the bandwidth is the minimum of the two models.
+// boundBwForModel implements BoundBWForModel of the BBR draft: the bandwidth is the minimum of the two models.
 func (b *bbr) boundBwForModel() { b.bw = min(b.maxBw.max(), b.bwShortterm) }
 
 // updateACKAggregation implements UpdateACKAggregation (section 5.5.9 of the BBR draft). Acknowledgments beyond the expected

@@ -14,7 +14,7 @@ func (b *bbr) updateMinRTT(now Time, s *Sample) {
 	}
 }
 
-// checkProbeRTT implements CheckProbeRTT.
+// checkProbeRTT implements CheckProbeRTT of the BBR draft.
 func (b *bbr) checkProbeRTT(w *Window, now Time, s *Sample) {
 	if b.state != bbrProbeRTT && b.probeRTTExpired && !b.idleRestart {
 		b.saveCwnd(w)
@@ -31,7 +31,7 @@ func (b *bbr) checkProbeRTT(w *Window, now Time, s *Sample) {
 	}
 }
 
-// handleProbeRTT implements HandleProbeRTT.
+// handleProbeRTT implements HandleProbeRTT of the BBR draft.
 func (b *bbr) handleProbeRTT(w *Window, now Time, s *Sample) {
 	s.Withhold = true
 	switch {
