@@ -21,9 +21,9 @@ type End uint8
 
 // Ends of a wait.
 const (
-	Occurred    End = iota // by its event
-	Late                   // by its time
-	Interrupted            // by a signal for the thread, or by its death
+	Occurred    End = iota // the event occurred
+	Late                   // the time is up
+	Interrupted            // the thread was interrupted by a signal, or is about to end
 )
 
 // Wait waits until event is closed or receives a value, until late receives a value, or until an interrupt. A nil

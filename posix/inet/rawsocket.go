@@ -15,7 +15,7 @@ import (
 // any local address from its creation on. Binding restricts it to one address.
 type RawSocket struct {
 	UDPSocket
-	raw *stack.RawConn // the socket in conn, with its own type
+	raw *stack.RawConn // the same socket as conn, with its type in package stack
 }
 
 func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {

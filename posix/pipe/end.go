@@ -42,7 +42,7 @@ type End struct {
 	does   [2]bool // whether the end reads, and whether it writes
 	q      file.Queue
 	node   fs.Node // node of the FIFO; nil for a pipe
-	closed func()  // called after close; nil for a pipe
+	closed func()  // called after the end is closed; nil for a pipe
 }
 
 const (

@@ -241,7 +241,7 @@ func (s *Socket) connectStream(to *Socket) linux.Errno {
 	}
 	server.name = to.name
 	creds, peerName := to.peerCreds, to.name
-	s.Mu.Lock() // of two sockets, the listener is locked first
+	s.Mu.Lock() // a thread that locks both sockets locks the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
 	s.peerCreds, s.peerName = creds, peerName
 	s.Mu.Unlock()
