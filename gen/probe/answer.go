@@ -17,7 +17,7 @@ type verdict uint8
 
 const (
 	genuine   verdict = iota // an answer to one of our probes
-	foreign                  // other traffic
+	foreign                  // not an answer to a probe: other traffic
 	malformed                // not a valid packet
 	forged                   // has the form of an answer, but a wrong tag
 )

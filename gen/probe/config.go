@@ -67,14 +67,14 @@ const (
 	DefaultWindow     = 8192
 )
 
-// Result is one answer, with the question to which it belongs.
+// Result is one answer, with the question (the probed address and port) to which it belongs.
 type Result struct {
 	Addr     netip.Addr // the probed address
 	Port     uint16     // the probed port, 0 for kinds without ports
 	Answer   Answer
 	Code     uint8         // code of an ICMP error
 	HopLimit uint8         // remaining hop limit or TTL of the answer
-	RTT      time.Duration // negative: unknown; begins when the probe's batch of up to 64 probes is written
+	RTT      time.Duration // round-trip time, from when the probe's batch of up to 64 probes is written; negative: unknown
 	From     netip.Addr    // sender of the answer: Addr, except for errors
 	MAC      wire.MAC      // Ethernet address of a neighbour, for the kind Neighbour
 	At       time.Time     // time of arrival

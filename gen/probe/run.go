@@ -64,7 +64,7 @@ type run struct {
 	caught []atomic.Uint64
 
 	known  uint64 // number of answers in the results of earlier runs
-	absent uint64 // number of questions to targets that are not in Config.Neighbours
+	absent uint64 // number of questions (address and port) whose target is not in Config.Neighbours
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
