@@ -57,7 +57,7 @@ type Device struct {
 	program  *Program
 	sockets  []*Socket
 	ends     []*queue
-	queues   []link.Queue  // the same as ends
+	queues   []link.Queue  // the elements of ends, as interfaces
 	closing  chan struct{} // buffer of one: the first Close sends to it and does the work; later calls wait for closed
 	closed   chan struct{} // closed when the first Close is done
 	listener int           // packet socket that holds promiscuous mode, or -1

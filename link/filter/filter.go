@@ -261,7 +261,7 @@ func (a *assembler) protocol(r *match.Rule, at int16, next string) {
 // prefix compares the address at offset at of the frame with p.
 func (a *assembler) prefix(p netip.Prefix, at int16, next string) { a.bits(data, p, at, next) }
 
-// bits compares the address at offset at from base with p, four bytes at a time.
+// bits compares with p the address at offset at from the register base, four bytes at a time.
 func (a *assembler) bits(base asm.Register, p netip.Prefix, at int16, next string) {
 	if !p.IsValid() {
 		return

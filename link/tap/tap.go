@@ -41,7 +41,7 @@ type Config struct {
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 
 	filters filters // programs by which the kernel drops frames: see thin.go
 }

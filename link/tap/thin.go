@@ -20,7 +20,7 @@ import (
 // filters are the programs by which the kernel drops frames before this process sees them.
 type filters struct {
 	mu      sync.Mutex           // guards the fields below
-	program []syscall.SockFilter // attached; the kernel remembers where it is in memory
+	program []syscall.SockFilter // the attached program; the kernel remembers its place in memory
 	sieve   *sieve               // nil until Flows is called
 	closed  bool
 }

@@ -56,8 +56,8 @@ type Config struct {
 	Name   string   // default "eth0"
 	Queues int      // most pairs of queues to use; default 1, at most 64
 	Depth  int      // frames in each direction of a pair; default 256, a power of two, at most 1024
-	MTU    int      // used if the card does not report one; default 1500
-	MAC    wire.MAC // used if the card does not report one; default random
+	MTU    int      // MTU if the card does not report one; default 1500
+	MAC    wire.MAC // address if the card does not report one; default random
 	// NoOffloads makes all frames in both directions have finished checksums, and no frame be
 	// longer than the MTU allows.
 	NoOffloads bool
@@ -137,12 +137,12 @@ func (c *Config) wants(offers virtio.Features) virtio.Features {
 	if c.NoOffloads {
 		return wants
 	}
-	if offers.Has(featureCSUM) { // without it, no other feature is allowed
+	if offers.Has(featureCSUM) { // without CSUM, the other features about sending are not allowed
 		wants |= featureCSUM | featureHostTSO4 | featureHostTSO6 | featureHostECN | featureHostUSO
 	}
 	if offers.Has(featureGuestCSUM) {
 		wants |= featureGuestCSUM
-		if offers.Has(featureMerge) { // otherwise every buffer would need 64 KiB
+		if offers.Has(featureMerge) { // without merged buffers, every receive buffer would need 64 KiB
 			wants |= featureGuestTSO4 | featureGuestTSO6 | featureGuestECN | featureGuestUSO4 | featureGuestUSO6
 		}
 	}

@@ -25,7 +25,7 @@ type receiver struct {
 	room  int // bytes in each buffer
 
 	frames []*link.Frame // if the card can reach the Go heap: the buffer of each chain, by the chain's head
-	slots  slots         // otherwise: memory of the driver, in slots
+	slots  slots         // if the card cannot reach the Go heap: buffers in memory of the driver
 	slot   []uint16      // index of the slot of each chain, by the chain's head
 	spare  []uint16      // slots that the card does not hold
 
@@ -37,7 +37,7 @@ type receiver struct {
 	// is already notified), and Recv receives. It is never closed.
 	late    chan struct{}
 	looked  uint64 // number of completed chains at the last call of look
-	overdue bool   // at the last call of look, frames were ready although Recv waited
+	overdue bool   // the last call of look found that frames were ready although Recv waited
 }
 
 // part is a buffer that the card returned: its frame or slot, and the bytes that the card wrote.
@@ -206,7 +206,7 @@ func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 	}
 	if taken {
 		if r.refill(); r.queue.Held() == 0 {
-			d.fail(errNoBuffers) // it would never receive again
+			d.fail(errNoBuffers) // without a buffer, the card would never receive again
 		}
 	}
 	r.pair.counters.Received(n, bytes)

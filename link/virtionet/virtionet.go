@@ -39,7 +39,7 @@ type Device struct {
 	merges  bool // MRG_RXBUF: a frame may arrive in several buffers
 	ecn     bool // the card has the feature HOST_ECN
 	pairs   []*pair
-	queues  []link.Queue // the same as pairs
+	queues  []link.Queue // the elements of pairs, as interfaces
 	control *control     // nil: no control queue
 	log     *slog.Logger
 
