@@ -18,7 +18,7 @@ const NDHopLimit = 255
 const (
 	optSourceLinkAddr = 1
 	optTargetLinkAddr = 2
-	linkAddrOptionLen = 8 // for Ethernet addresses
+	linkAddrOptionLen = 8 // size in bytes of a link-layer address option with an Ethernet address
 )
 
 // Flags of an advertisement.
@@ -32,7 +32,7 @@ const (
 type Neighbor struct {
 	Advertisement bool       // true for an advertisement, false for a solicitation
 	Target        netip.Addr // the address that is resolved or advertised
-	LinkAddr      MAC        // of the source in a solicitation, of the target in an advertisement; zero: not given
+	LinkAddr      MAC        // link-layer address: of the source in a solicitation, of the target in an advertisement; zero: not given
 	Router        bool       // advertisement: the target is a router
 	Solicited     bool       // advertisement: it is the answer to a solicitation
 	Override      bool       // advertisement: replaces a known link-layer address

@@ -66,8 +66,8 @@ type RouterAdvertisement struct {
 // PrefixInfo describes a prefix of the link.
 type PrefixInfo struct {
 	Prefix     netip.Prefix // masked: bits after the prefix length are zero
-	OnLink     bool         // addresses in it are reachable without a router
-	Autonomous bool         // hosts may form addresses from it
+	OnLink     bool         // addresses with the prefix are reachable without a router
+	Autonomous bool         // hosts may form addresses with the prefix
 	Valid      uint32       // lifetime of the prefix, in seconds from now
 	Preferred  uint32       // time for which addresses with the prefix are preferred, in seconds from now
 }
