@@ -29,7 +29,7 @@ type handing struct {
 	conn *net.UnixConn
 
 	mu   sync.Mutex
-	out  map[uint16]uint16 // by client port, the program's port of each open connection; nil: the program has exited
+	out  map[uint16]uint16 // the program's port of each open connection, by client port; nil: the program has exited
 	next uint16            // the client port to try next
 }
 
@@ -37,8 +37,8 @@ func newHanding(conn *net.UnixConn) *handing {
 	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take allocates a client port for a connection to port to of the program. It returns false if the program has exited
-// or no port is free.
+// take allocates a client port for a connection to the program's port to. It returns false if the program has exited or
+// no port is free.
 func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
