@@ -27,7 +27,7 @@ const (
 	commandNoLine = 1 << 10 // disables the interrupt line
 	commandMask   = 0xffff  // mask that leaves the status bits unchanged
 
-	statusCapabilities = 1 << 20 // in the upper half of regCommand: the function has a list of capabilities
+	statusCapabilities = 1 << 20 // bit in the upper half of regCommand: the function has a list of capabilities
 
 	multiFunction = 0x80
 	headerDevice  = 0
@@ -40,7 +40,7 @@ const (
 type Bus struct {
 	machine   driver.Machine
 	config    config
-	functions []*Function // all except bridges, in the order of the scan
+	functions []*Function // all functions except bridges, in the order of the scan
 	bridges   []*bridge   // parents precede their children
 }
 

@@ -2,8 +2,8 @@ package virtio
 
 import "fmt"
 
-// generationTries is the maximum number of attempts to read a configuration that changes during the read (section
-// 2.5.1).
+// generationTries is the maximum number of attempts to read a configuration that changes during the read (virtio 1.2
+// section 2.5.1).
 const generationTries = 16
 
 // ReadConfig calls read, and repeats this until the configuration has not changed during the call. size is the number

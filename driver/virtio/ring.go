@@ -40,7 +40,7 @@ type Ring struct {
 	usedRing   []byte
 
 	next     []uint16 // for each descriptor, the next one in its chain or in the free list
-	chains   []chain  // by head
+	chains   []chain  // state of each chain, by its head
 	freeHead uint16
 	free     int // number of free descriptors
 	held     int // number of chains that the device has and has not completed
