@@ -108,7 +108,7 @@ func TestProbeIsKilled(t *testing.T) {
 	args := []string{"probe", "10.200.0.0/18", "--allow-private", "-o", out, "--resume", filepath.Join(dir, "state"), "--rate", "4000", "-q"}
 	for range kills {
 		p := l.start(t, false, args...)
-		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // at a random time
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // kills at a random time
 		p.Process.Kill()
 		if err := p.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("%v\n%s", err, p.errs.String())

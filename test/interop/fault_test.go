@@ -130,7 +130,7 @@ func insist(client net.Conn, server net.PacketConn, size, salt int) error {
 		for {
 			n, _, err := server.ReadFrom(got)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break // lost: send it again
+				break // the datagram is lost: send it again
 			}
 			if err != nil {
 				return err

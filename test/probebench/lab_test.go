@@ -55,7 +55,7 @@ func newLab(t testing.TB, dir string, targets, answering netip.Prefix) *lab {
 	netns.IP(t, "route", "add", targets.String(), "via", farAddress)
 	l.IP(t, "route", "add", "local", answering.String(), "dev", "lo")
 	if answering != targets {
-		l.IP(t, "route", "add", "blackhole", targets.String()) // the kernel sends no error for these
+		l.IP(t, "route", "add", "blackhole", targets.String()) // silent targets: the kernel sends no error for packets to them
 	}
 	return l
 }
