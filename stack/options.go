@@ -31,18 +31,18 @@ type TCPOptions struct {
 	MaxSegment        int           // TCP_MAXSEG, set before the connection is opened; zero: as the path allows
 	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long Accept withholds connections without data
 	SynRetries        int           // TCP_SYNCNT, set before the connection is opened; zero: as in tcp.Config
+	LingerTime        time.Duration // time of SO_LINGER; zero: Close resets the connection
+	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
 	TTL               uint8         // IP_TTL: time to live of IPv4 packets; zero: 64
 	TOS               uint8         // IP_TOS: type of service of IPv4 packets; the stack sets the ECN bits
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
 	TrafficClass      uint8         // IPV6_TCLASS: traffic class of IPv6 packets; the stack sets the ECN bits
-	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
 	SoftErrors        bool          // IP_RECVERR: transient errors are reported at once and abort a connection attempt
 	SoftErrors6       bool          // IPV6_RECVERR: transient errors of IPv6 peers are reported at once and abort a connection attempt
 	V6Only            bool          // IPV6_V6ONLY: a socket bound to :: does not accept IPv4
 	UrgentInline      bool          // SO_OOBINLINE: the urgent byte stays in the stream
 	Stamps            bool          // SO_TIMESTAMP: Arrived returns when bytes arrived
 	Linger            bool          // SO_LINGER: LingerTime applies
-	LingerTime        time.Duration // time of SO_LINGER; zero: Close resets the connection
 	ReuseAddr         bool          // SO_REUSEADDR: shares its port with sockets that have this option, unless one listens
 	ReusePort         bool          // SO_REUSEPORT: shares its port with sockets of the same user that have this option
 }

@@ -278,7 +278,8 @@ type path struct {
 	nextHop netip.Addr // the destination itself or a gateway, on the link of ifc
 	source  netip.Addr // source address for a socket that has none
 	mtu     int
-	narrow  bool // the path MTU is below mtu: see ip.PathMTU
+	narrow  bool  // the path MTU is below mtu: see ip.PathMTU
+	hops    uint8 // result of hopLimit; set only in the path of a TCP connection
 
 	confirmed time.Duration // when the next hop was last confirmed reachable
 }

@@ -37,6 +37,7 @@ type TCPConn struct {
 	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, or 0 if UnsentLow is negative
 	status    atomic.Uint32 // status bits, set by the shard and by the program
 	wish      atomic.Uint32 // requests of the program to the shard (wish bits); the program sets them, and the shard clears them
+	label     uint32        // flow label of the connection's IPv6 packets; belongs to the shard, and is here to avoid padding
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
@@ -51,28 +52,27 @@ type TCPConn struct {
 	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
 	device   *Interface // copy of TCPOptions.Device
-	stamped  bool       // copy of TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // the connection's place in shard.orphans
 	charged  int                // the connection's share of shard.orphanBytes
+	pathSeen uint32             // the generation of the stack's path MTUs on which path is based
 	ipID     uint16
-	ttl, tos uint8  // TTL or hop limit, and type of service, that the program has set; ttl 0: pathHops is used
-	pathHops uint8  // result of path.hopLimit
-	label    uint32 // flow label of the connection's IPv6 packets
-	narrow   bool   // routers may fragment the connection's packets: see ip.PathMTU
-	dirty    bool   // the connection is in shard.dirty
-	stalled  bool   // the connection is in txLink.stalled or txLink.opening
-	removed  bool
-	evicted  bool   // the connection was an orphan and has been reset
-	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
-	sawEnd   uint64 // value of toSend.End that was last passed to the TCP state machine
+	ttl, tos uint8 // TTL or hop limit, and type of service, that the program has set; ttl 0: path.hops is used
 
-	urgentTo       atomic.Uint64 // used with wishUrgent: the end of the urgent data
-	sawUrgent      uint64        // end of the urgent data that was last published
-	urgentReported bool          // the arrival of the urgent byte has been reported
-	sendLimit      int           // limit of toSend in bytes, before unsentLow is applied
-	fixedSend      bool          // sendLimit does not grow, because the program has set it
-	reportedTo     uint64        // used with wishEach: how much data had arrived at the last report
+	stamped        bool // copy of TCPOptions.Stamps
+	narrow         bool // routers may fragment the connection's packets: see ip.PathMTU
+	dirty          bool // the connection is in shard.dirty
+	stalled        bool // the connection is in txLink.stalled or txLink.opening
+	removed        bool
+	evicted        bool // the connection was an orphan and has been reset
+	urgentReported bool // the arrival of the urgent byte has been reported
+	fixedSend      bool // sendLimit does not grow, because the program has set it
+
+	sawEnd     uint64        // value of toSend.End that was last passed to the TCP state machine
+	urgentTo   atomic.Uint64 // used with wishUrgent: the end of the urgent data
+	sawUrgent  uint64        // end of the urgent data that was last published
+	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
+	reportedTo uint64        // used with wishEach: how much data had arrived at the last report
 }
 
 // Bits of TCPConn.status. A bit is never cleared.

@@ -160,7 +160,8 @@ func (c *TCPConn) findPath(sh *shard) {
 		c.path = path{tables: sh.tables}
 		return
 	}
-	c.path, c.pathHops = p, p.hopLimit()
+	c.path = p
+	c.path.hops = p.hopLimit()
 	c.stalled = false // if it was set, the connection waited on the old path
 	c.heedPath(sh)
 }
@@ -206,7 +207,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	}
 	tos, ttl := c.tos, c.ttl
 	if ttl == 0 {
-		ttl = c.pathHops
+		ttl = c.path.hops
 	}
 	if out.ECT {
 		tos |= 2
