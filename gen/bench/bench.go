@@ -152,7 +152,7 @@ func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	return measureAt(ctx, c, o.Peer, before, o, r)
 }
 
-// measureAt measures a contestant once with the given counter, whose value was before at the start.
+// measureAt measures a contestant once with the given counter. before is the value of the counter at the start.
 func measureAt(ctx context.Context, c *Contestant, counter func() (Count, error), before Count, o Options, r *Row) error {
 	running, err := c.Start(ctx)
 	if err != nil {

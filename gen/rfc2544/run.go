@@ -46,7 +46,7 @@ const (
 	DefaultRepeats    = 3
 )
 
-// Tests.
+// Names of the tests.
 const (
 	Throughput = "throughput"
 	LatencyOf  = "latency"
