@@ -88,7 +88,7 @@ type Stats struct {
 	TxFrames, TxBytes uint64
 	RxDropped         uint64 // frames that arrived but were dropped because there was no room
 	RxErrors          uint64 // frames that arrived damaged (bad framing or metadata)
-	TxDropped         uint64 // frames taken by Send and then lost: dropped on purpose (shape, fault), or because of no reader or a full socket
+	TxDropped         uint64 // frames taken by Send and then lost: dropped on purpose (shape, fault), or without a reader, or by a full socket
 	TxErrors          uint64 // frames taken by Send and rejected: too long, or with an offload that the device lacks
 }
 

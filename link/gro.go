@@ -177,7 +177,7 @@ func (r *run) ecnWith(a, b []byte) bool {
 func (r *run) merge(g *Frame, s *run, f *Frame) *Frame {
 	b := f.Bytes()
 	if r.segments == 1 {
-		g.Resize(r.end) // padding behind the packet is removed
+		g.Resize(r.end) // padding after the packet is removed
 		if g.Cap() < r.ip+wire.MaxIPv4 {
 			g = enlarge(g)
 		}

@@ -87,7 +87,8 @@ func dissect6(t *testing.T, p *packet, b []byte) {
 	}
 }
 
-// segment cuts f into segments, places segments at a time, and returns them in order.
+// segment cuts f into segments and returns them in order. Each call of Segment has room for as many segments as places
+// says.
 func segment(t *testing.T, m link.Medium, f *link.Frame, places int) []*link.Frame {
 	t.Helper()
 	var all []*link.Frame

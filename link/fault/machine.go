@@ -134,7 +134,7 @@ func (m *machine) corrupt(f *link.Frame, bit uint32) *link.Frame {
 	return f
 }
 
-// flip flips one bit of f behind its link-layer header.
+// flip flips one bit of f after its link-layer header.
 func (m *machine) flip(f *link.Frame, bit uint32) {
 	b := f.Bytes()
 	if h := m.medium.HeaderLen(); len(b) > h {

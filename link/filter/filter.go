@@ -66,7 +66,7 @@ const (
 	takeName = "take"
 )
 
-// Offsets in the headers behind the Ethernet header.
+// Offsets in the headers after the Ethernet header.
 const (
 	ip                                    = wire.EthernetLen
 	ipv4Frag, ipv4Proto, ipv4Src, ipv4Dst = ip + 6, ip + 9, ip + 12, ip + 16

@@ -14,7 +14,7 @@ import (
 
 // Rule matches a frame if every field that is set matches. The zero rule matches every frame.
 type Rule struct {
-	EtherType wire.EtherType // 0: any. The EtherType of the frame itself, not behind VLAN tags
+	EtherType wire.EtherType // 0: any. The EtherType of the frame itself, not the one after VLAN tags
 	Protocol  wire.Protocol  // protocol in the IPv4 or IPv6 header; IPv6 extension headers are not skipped; 0: any
 	Remote    netip.Prefix   // prefix that contains the source address; the zero Prefix: any
 	Local     netip.Prefix   // prefix that contains the destination address; the zero Prefix: any

@@ -143,7 +143,7 @@ const (
 	arpOp       = wire.EthernetLen + 6
 	arpSender   = wire.EthernetLen + 14
 	tcpFlags    = wire.EthernetLen + 13 // relative to X, the length of the IPv4 header
-	icmpType    = wire.EthernetLen      // relative to X, as tcpFlags
+	icmpType    = wire.EthernetLen      // relative to X, as tcpFlags is
 	udpPort     = wire.EthernetLen + 2  // relative to X, as tcpFlags
 	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
 	fragment    = 0x3fff                // mask of the fragment offset and of the flag "more fragments"
