@@ -39,7 +39,7 @@ const (
 	DHCPv6ServerPort = 547
 )
 
-// Options (section 24; RFC 3646 section 3).
+// Codes of options (RFC 8415 section 24, RFC 3646 section 3).
 const (
 	opt6ClientID    = 1
 	opt6ServerID    = 2
