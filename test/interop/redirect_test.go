@@ -19,7 +19,8 @@ import (
 //
 //	Loam ── tap ── bridge, the router ── veth ── the better router, and the network behind it
 
-// newDetourLab returns a lab with these two routers. beyond and beyond6 are addresses behind the better router.
+// newDetourLab returns a lab with the two routers of the drawing above. beyond and beyond6 are addresses
+// behind the better router.
 func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	t.Helper()
 	l, kernel := openLab(t)

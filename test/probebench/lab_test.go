@@ -153,7 +153,7 @@ func (w *watch) loop(read func() uint64) {
 	}
 }
 
-// done ends the watch.
+// done ends the watch. It returns the number of frames, and the time from the first frame to the last.
 func (w *watch) done() (frames uint64, span time.Duration) {
 	close(w.stop)
 	<-w.over
