@@ -45,7 +45,7 @@ func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 }
 
 // A small write, before which nothing is queued, is sent by the calling goroutine before the call returns. The
-// shard's own loop sends a large write, and a write behind another one.
+// shard's own loop sends a large write, and a write that follows another one in the queue.
 func TestWriteDoesTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sent := turnPair(t)

@@ -16,7 +16,7 @@ const (
 	Deliver    Action = iota // deliver the packet: Chain.Protocol starts at Chain.Offset
 	Reassemble               // reassemble the packet: Chain.Fragment is its fragment header, and the payload starts at Chain.Offset
 	Discard                  // drop the packet silently
-	Report                   // drop it, and send "parameter problem" with Chain.Code and Chain.Pointer
+	Report                   // drop the packet, and send "parameter problem" with Chain.Code and Chain.Pointer
 )
 
 // Codes of "parameter problem" (RFC 4443 section 3.4, RFC 7112 section 6).

@@ -126,7 +126,7 @@ func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Data
 	return r.add(now, Key{h.Src, h.Dst, h.Protocol, uint32(h.ID)}, h, payload)
 }
 
-// Add6 is like Add for IPv6: payload is the data behind the fragment header f of a packet with header h. The
+// Add6 is like Add for IPv6: payload is the data after the fragment header f of a packet with header h. The
 // fragment must not be a whole packet.
 func (r *Reassembler) Add6(now time.Duration, h *wire.IPv6, f *wire.IPv6Fragment, payload []byte) (Datagram, bool) {
 	common := wire.IPv4{

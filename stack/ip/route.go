@@ -7,7 +7,7 @@ import (
 )
 
 // The route table. A set of prefixes divides the addresses of a family into spans. All addresses of a span
-// have the same longest match. Spans begin at the first address of a prefix, or behind the last address of
+// have the same longest match. Spans begin at the first address of a prefix, or after the last address of
 // one. The table is a sorted list of spans, built once, and a lookup is a binary search. For a large table,
 // the first 16 bits of the address narrow the search first.
 //

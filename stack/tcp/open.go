@@ -140,8 +140,8 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	}
 }
 
-// establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is behind
-// the SYN.
+// establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is the
+// number after the SYN.
 func (c *Conn) establish(now Time) {
 	if c.cc == nil {
 		c.cc = c.cfg.congestion()

@@ -120,7 +120,7 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	for range 5 {
 		c.poll()
 	}
-	c.send("A 1 ack 1001 win 0") // now 4000 bytes are in flight behind a closed window
+	c.send("A 1 ack 1001 win 0") // now 4000 bytes are in flight, beyond the closed window
 	c.wantIdle()
 	for range 30 { // the first segment is retransmitted for as long as the peer answers
 		for !c.Pending(c.now) {
@@ -148,7 +148,7 @@ func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
 	for c.poll() != nil {
 	}
 	c.send("PA 1:11 ack 1001 win 1500")
-	c.want("A 2501 ack 11") // an ACK number inside the window; the peer would ignore a number behind it
+	c.want("A 2501 ack 11") // an ACK number inside the window; the peer would ignore a number beyond it
 }
 
 // The owner of a connection whose device is full calls Pending instead of Poll. Data that is held back for a timer

@@ -130,7 +130,7 @@ func TestOneProbeOnly(t *testing.T) {
 
 func TestProbeInRecovery(t *testing.T) {
 	// Either the retransmission is lost, or the only acknowledgment, which would cover the retransmission and all data
-	// behind it.
+	// after it.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")

@@ -59,9 +59,9 @@ func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 // rackTrusts reports whether the delivered transmission of s was the last one. For a retransmitted range, the
 // echoed timestamp or the elapsed time may show that an earlier one was delivered.
 //
-// Section 6.2 step 2 checks the timestamp for every range. However, data behind a hole does not change the
+// Section 6.2 step 2 checks the timestamp for every range. However, data after a hole does not change the
 // timestamp that the receiver echoes (RFC 7323 section 4.3). The echo would contradict every retransmission
-// behind the first hole, and only a timeout would detect that one was lost again. The timestamp is therefore
+// after the first hole, and only a timeout would detect that one was lost again. The timestamp is therefore
 // checked only for the range that moved SND.UNA.
 func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	if s.sends == 1 {

@@ -119,7 +119,7 @@ func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
 
 func TestLostRetransmissionIsFoundBehindAHole(t *testing.T) {
 	// A receiver keeps echoing the timestamp of the last segment in order (RFC 7323 section 4.3), even if
-	// retransmissions arrive behind the hole. The echo must not make them look like first transmissions.
+	// retransmissions arrive that lie after the hole. The echo must not make them look like first transmissions.
 	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
 		c := sending(t, nil, options, 10)
 		size := int(c.window.MSS)

@@ -19,7 +19,7 @@ func TestUnacceptableSegmentIsAcknowledged(t *testing.T) {
 		"A 2000 ack 1",             // no data; the number is before the receive window
 		"A 70000 ack 1",            // no data; the number is after the receive window
 		"PA -30000:-29000 ack 1",   // the segment is long before the window
-		"PA 2000000:2000100 ack 1", // the segment is far behind the window
+		"PA 2000000:2000100 ack 1", // the segment is far beyond the window
 	} {
 		c.send(s)
 		c.want("A 1 ack 2001 <>")
@@ -73,7 +73,7 @@ func TestAckAtRightEdgeCounts(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, "")
 	c.write(500)
 	c.want("PA 1:501 ack 1")
-	c.send("A 1001:4097 ack 1") // fills the window, behind a gap
+	c.send("A 1001:4097 ack 1") // fills the window, after a gap
 	c.want("A 501 ack 1")
 	c.send("A 4097 ack 501") // the number at the right edge, the only one that the peer can use
 	if c.out.released != 500 {

@@ -153,7 +153,7 @@ func TestDataBehindFinIsIgnored(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 201:301 ack 1")
 	c.want("A 1 ack 1")
-	c.send("FA 101 ack 1") // this FIN ends the stream in front of data that has already arrived
+	c.send("FA 101 ack 1") // this FIN ends the stream before data that has already arrived
 	c.want("A 1 ack 1")
 	c.send("A 1:101 ack 1")
 	c.wantReadable(100)

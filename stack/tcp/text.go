@@ -2,7 +2,7 @@ package tcp
 
 // Steps 7 and 8 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4): the segment text and the FIN bit.
 //
-// Data is written to Incoming on arrival, including data behind a gap. Data becomes readable (is committed)
+// Data is written to Incoming on arrival, including data after a gap. Data becomes readable (is committed)
 // when the gap is filled. Accepted data is never dropped again.
 
 import (
@@ -127,7 +127,7 @@ func (c *Conn) fillGap() bool {
 	return true
 }
 
-// outOfOrder stores data behind a gap and sends a duplicate acknowledgment at once (RFC 5681 section 4.2).
+// outOfOrder stores data after a gap and sends a duplicate acknowledgment at once (RFC 5681 section 4.2).
 func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	c.count(OutOfOrderIn)
 	c.stats.outOfOrder++

@@ -65,7 +65,7 @@ func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
 	c.send("A 501:601 ack 1 <ts 7110 3600000>")
 	c.advance(40 * ms)
 	c.want("A 1 ack 601 <ts 3600050 7100>")
-	// The timestamp of a segment behind a gap is not echoed. The timestamp of the segment that fills the gap is.
+	// The timestamp of a segment after a gap is not echoed. The timestamp of the segment that fills the gap is.
 	c.send("A 701:801 ack 1 <ts 7200 3600000>")
 	c.want("A 1 ack 601 <ts 3600050 7100>")
 	c.send("A 601:701 ack 1 <ts 7210 3600000>")

@@ -121,7 +121,7 @@ func (b *bbr) updateACKAggregation(w *Window, now Time, s *Sample) {
 	b.extraAcked.take(min(b.extraDelivered-expected, uint64(w.Size)))
 }
 
-// checkFullBwReached implements CheckFullBWReached (section 5.3.1.2): the path is full if the rate has not
+// checkFullBwReached implements CheckFullBWReached (section 5.3.1.2 of the BBR draft): the path is full if the rate has not
 // grown by a quarter in three round trips. Every sample can show such growth, as in the draft up to version
 // 01. In the later text only the first sample of a round trip counts, which is often missing under loss.
 func (b *bbr) checkFullBwReached(s *Sample) {
