@@ -119,8 +119,8 @@ func TestFullDeviceHoldsUDP(t *testing.T) {
 	})
 }
 
-// Frames of the interface itself are sent first when there is room again, so a busy link
-// does not lose its neighbours.
+// When a full device has room again, frames of the interface loop (here an ARP reply) are sent before queued packets.
+// Otherwise neighbours would become unreachable on a busy link.
 func TestFullDeviceLetsARPThrough(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 8}, func(t *testing.T, w *peer) {
 		w.arps = true

@@ -65,7 +65,7 @@ func (o *TCPOptions) check() error {
 	return nil
 }
 
-// applyCongestion sets congestion control and pacing rate of the machine.
+// applyCongestion sets the congestion control and the pacing rate of a connection's TCP machine (package tcp).
 func (o *TCPOptions) applyCongestion(now tcp.Time, m *tcp.Conn) {
 	if o.Congestion != "" && o.Congestion != m.Congestion() {
 		m.SetCongestion(now, congestion.Named(o.Congestion)())
@@ -92,8 +92,8 @@ func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	return &own
 }
 
-// optionBox holds the options set by a program until the shard applies them to the
-// machine.
+// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package
+// tcp).
 type optionBox struct {
 	mu sync.Mutex
 	o  TCPOptions
@@ -139,7 +139,7 @@ func (b *optionBox) abortive() bool {
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-// apply sets the options on the machine. It runs on the shard.
+// apply applies the options to the connection's TCP state machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
 	o := b.o

@@ -55,7 +55,7 @@ func checkSent(t testing.TB, c *Conn) {
 	}
 }
 
-// checkRanges checks the list of ranges behind a gap.
+// checkRanges checks the list of ranges after a gap.
 func checkRanges(t testing.TB, c *Conn) {
 	if c.rcv.behind == nil {
 		return

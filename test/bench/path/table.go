@@ -40,7 +40,7 @@ func Run(pick func(*Row) bool, reps int, log io.Writer) (rows []Row, err error) 
 	var mu sync.Mutex // guards err and log
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	room := make(chan struct{}, abreast) // Run sends when a row starts, and the row receives when it ends: its length is the load in progress
+	room := make(chan struct{}, abreast) // semaphore of the rows in progress; a row above abreastRate takes all places
 	for i := range rows {
 		r := &rows[i]
 		share := 1
