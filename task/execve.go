@@ -270,6 +270,7 @@ func (t *Task) become(i *image) {
 	}
 	t.leaveMemory()
 	t.sample()
+	t.charge()
 	t.faultsBefore = t.usage.Minor.Load()
 	s.mu.Lock()
 	p.dumpable.Store(dumpable)
@@ -277,6 +278,7 @@ func (t *Task) become(i *image) {
 	old := p.space.Load()
 	t.thread.Close()
 	t.thread = i.thread
+	t.thread.Spent()
 	t.signals.Exec()
 	p.node.Executed = true
 	p.exe = i.program

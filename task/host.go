@@ -77,7 +77,6 @@ func (h *Host) Call(c call.Caller, number int, a call.Args) (uint64, linux.Errno
 		return 0, linux.ENOSYS
 	}
 	t := &Task{process: h.process, id: h.process.node.PID, thread: machine.None{}, signals: h.thread, caller: c}
-	t.since = h.process.system.clock()
 	return serve(t, a)
 }
 
@@ -192,5 +191,5 @@ func (t *Task) begin(i *image) {
 	t.callAs(files, &i.creds)
 	p.space.Store(i.space)
 	p.applyLimits()
-	t.since = s.clock()
+	t.thread.Spent()
 }

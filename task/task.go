@@ -47,7 +47,6 @@ type Task struct {
 	again        trace.Again
 	usage        account.Usage
 	started      time.Duration // time at which the task was created, since the start of the machine
-	since        int64         // value of clockNow when CPU time was last charged to the task
 	faultsBefore int64         // number of page faults before the last execve
 	sleeps       atomic.Bool   // the thread waits in a call
 	traits       schedule.Traits
@@ -66,7 +65,7 @@ func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, 
 	t.futexes = futexcall.NewThread()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
-	t.since = p.system.clock()
+	thread.Spent() // the time before is not the thread's
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
@@ -268,7 +267,7 @@ func (t *Task) exit() {
 	t.clearTID()
 	t.process.system.futexes.Leave(callTask{t})
 	t.sample()
-	t.charge(&t.usage.System)
+	t.charge()
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	t.thread.Close()

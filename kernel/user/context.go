@@ -42,6 +42,7 @@ type Context struct {
 	page  *page
 	at    uint64 // physical address of the page
 	space *Space
+	since uint64 // value of the time stamp counter at the last call of Spent
 }
 
 // NewContext returns a context for a thread of space s, with all registers zero. s must outlive the context. The caller
@@ -51,7 +52,7 @@ func NewContext(s *Space) (*Context, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	c := &Context{page: pageAt(pa), at: pa, space: s}
+	c := &Context{page: pageAt(pa), at: pa, space: s, since: amd64.Timestamp()}
 	c.page.root, c.page.active = s.tables.Root, addressOf(s.active)
 	initVectors(c.page.vector[:])
 	c.page.mxcsr = initialMXCSR
@@ -74,18 +75,38 @@ func (c *Context) Registers() *amd64.Frame { return &c.page.frame }
 // rt_sigreturn(2).
 func (c *Context) Restore() { c.page.frame.Vector = 0 }
 
+// Spent returns the CPU time since the last call of Spent, or since NewContext, in ticks of the time stamp counter: in
+// ring 3, and outside of ring 3.
+func (c *Context) Spent() (inside, outside uint64) {
+	now := amd64.Timestamp()
+	// The counters of two CPUs may differ by some ticks, so the time in ring 3 can exceed the whole time, or be negative.
+	whole := max(int64(now-c.since), 0)
+	user := min(max(int64(c.page.used), 0), whole)
+	c.since, c.page.used = now, 0
+	return uint64(user), uint64(whole - user)
+}
+
 // Run runs the thread until it makes a system call, faults or is interrupted, and returns the reason.
 func (c *Context) Run() Reason {
 	vector := enter(c.page)
+	if vector == amd64.VectorSyscall { // the most frequent reason
+		return Call
+	}
+	return c.reason(vector)
+}
+
+// reason converts a result of enter to a Reason. If the thread has not run because another CPU holds its x87 state, reason runs
+// the thread.
+func (c *Context) reason(vector uint64) Reason {
 	for vector == vectorElsewhere {
 		c.save()
 		vector = enter(c.page)
 	}
 	switch {
-	case vector == vectorMoved:
-		return Moved
 	case vector == amd64.VectorSyscall:
 		return Call
+	case vector == vectorMoved:
+		return Moved
 	case vector == amd64.VectorPage:
 		return Fault
 	case vector < amd64.VectorException:

@@ -25,7 +25,8 @@ type page struct {
 
 	watched uint32 // not 0: enter returns vectorMoved in the cases that Context.Watch describes
 	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
-	_       [16]byte
+	used    uint64 // ticks of the time stamp counter in ring 3 since the last call of Context.Spent, while the thread is not in ring 3
+	_       [8]byte
 	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister
 

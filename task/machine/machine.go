@@ -47,6 +47,9 @@ type Space interface {
 // Thread holds the registers of a thread and runs it. Only Kick may be called by other goroutines.
 type Thread interface {
 	Run() Reason
+	// Spent returns the CPU time in nanoseconds since the last call of Spent, or since NewThread: in ring 3 (user), and outside
+	// of it (system).
+	Spent() (user, system int64)
 	// Registers returns the registers while the thread is not running. After Restore, the next Run loads all of them, even
 	// after a system call.
 	Registers() *amd64.Frame

@@ -95,3 +95,9 @@ var reasons = [...]task.Reason{
 
 // Run implements task.Thread.
 func (t thread) Run() task.Reason { return reasons[t.Context.Run()] }
+
+// Spent implements task.Thread.
+func (t thread) Spent() (user, system int64) {
+	inside, outside := t.Context.Spent()
+	return nanoseconds(inside), nanoseconds(outside)
+}

@@ -58,6 +58,7 @@
 #define page_mxcsr	228
 #define page_watched	232
 #define page_placed	236
+#define page_used	240
 #define page_vector	256
 #define page_wide	3072
 #define page_debug	3584
@@ -221,6 +222,11 @@ all:
 	MOVL	$-1, DX
 	XRSTOR64	page_vector(DI)
 loaded:
+	// Between entry and return, page_used is the time in ring 3 before the entry, minus the time of the entry.
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	SUBQ	AX, page_used(DI)
 	MOVQ	SP, cpu_callerSP(GS)
 	MOVQ	BP, cpu_callerBP(GS)
 	MOVQ	R14, cpu_callerG(GS)
@@ -418,6 +424,10 @@ all:
 	MOVL	$-1, DX
 	XSAVE64	page_vector(DI)
 saved:
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	ADDQ	AX, page_used(DI)
 	LDMXCSR	loamMXCSR<>(SB)
 	XORPS	X15, X15
 	RDFSBASEQ	AX
