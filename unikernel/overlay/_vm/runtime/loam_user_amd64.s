@@ -362,23 +362,26 @@ TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	$0
 	PUSHQ	$vectorSyscall
 	PUSH_REGISTERS
-	JMP	back<>(SB)
+	MOVQ	SP, DI
+	MOVQ	cpu_stack(GS), SP
+	JMP	back<>(SB)	// SYSCALL has cleared the flags of ring 3 (MSRFlagMask)
 
 // loamUserTrap handles exceptions and interrupts that occur in ring 3. trap (loam_entry_amd64.s) has stored
 // the whole frame at SP.
 TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
 	SWAPGS
-	JMP	back<>(SB)
-
-// back returns from enter to the goroutine after ring 3 was left. SP is the address of the context.
-TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, DI
-	MOVL	$0, page_cpu(DI)
+	MOVQ	cpu_stack(GS), SP
 	// Clear the flags of ring 3 that the processor does not clear on entry, such as AC, which would
 	// suspend SMAP.
-	MOVQ	cpu_stack(GS), SP
 	PUSHQ	$2
 	POPFQ
+	JMP	back<>(SB)
+
+// back returns from enter to the goroutine after ring 3 was left. DI is the address of the context, and SP
+// is the CPU's stack.
+TEXT back<>(SB),NOSPLIT|NOFRAME,$0
+	MOVL	$0, page_cpu(DI)
 	CMPB	loam∕kernel·userVectors(SB), $vectorsSSE
 	JCS	all
 	STMXCSR	page_mxcsr(DI)
