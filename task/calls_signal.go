@@ -144,7 +144,7 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 // sigaltstack implements sigaltstack(2).
 func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 	old := t.altStack
-	on := t.onAltStack(t.thread.Registers().SP)
+	on := t.onAltStack(t.registers.SP)
 	if on {
 		old.Flags |= linux.SS_ONSTACK
 	}

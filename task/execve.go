@@ -277,8 +277,7 @@ func (t *Task) become(i *image) {
 	p.posix = files
 	old := p.space.Load()
 	t.thread.Close()
-	t.thread = i.thread
-	t.thread.Spent()
+	t.use(i.thread)
 	t.signals.Exec()
 	p.node.Executed = true
 	p.exe = i.program

@@ -24,12 +24,13 @@ import (
 
 // Task is one thread of a process. The goroutine of the thread owns all fields, except those whose comment says otherwise.
 type Task struct {
-	process *Process
-	id      family.PID
-	name    atomic.Pointer[string] // name of the thread: see comm
-	thread  Thread
-	signals *signal.Thread // signals of the thread, guarded by System.mu
-	caller  call.Caller
+	process   *Process
+	id        family.PID
+	name      atomic.Pointer[string] // name of the thread: see comm
+	thread    Thread
+	registers *amd64.Frame   // registers of thread
+	signals   *signal.Thread // signals of the thread, guarded by System.mu
+	caller    call.Caller
 
 	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
 	interrupt chan struct{}
@@ -61,15 +62,21 @@ type Task struct {
 
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
-	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
+	t := &Task{process: p, id: id, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
 	t.futexes = futexcall.NewThread()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
-	thread.Spent() // the time before is not the thread's
+	t.use(thread)
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t
+}
+
+// use makes thread the thread of the machine that runs the task. The time before is not CPU time of the task.
+func (t *Task) use(thread Thread) {
+	t.thread, t.registers = thread, thread.Registers()
+	thread.Spent()
 }
 
 // loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.
@@ -107,6 +114,9 @@ func (t *Task) alert() {
 	}
 }
 
+// undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
+func (t *Task) undisturbed() bool { return len(t.interrupt) == 0 && t.alerted.bits.Load() == 0 }
+
 // rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
 // thread have hooks.
 func (t *Task) rearm() (hooked bool) {
@@ -131,8 +141,8 @@ func (t *Task) rearm() (hooked bool) {
 
 // serve executes the system call that the thread has made, with its hooks.
 func (t *Task) serve() {
-	number := t.thread.Registers().AX
-	if !t.rearm() {
+	number := t.registers.AX
+	if t.undisturbed() || !t.rearm() {
 		t.execute(number)
 		return
 	}
@@ -145,12 +155,12 @@ func (t *Task) serve() {
 
 // execute executes the system call with a number, and stores its result in the registers.
 func (t *Task) execute(number uint64) {
-	f := t.thread.Registers()
+	f := t.registers
 	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
 	if errno == noResult {
 		return
 	}
-	f = t.thread.Registers() // execve has replaced the thread of the machine
+	f = t.registers // execve has replaced the thread of the machine
 	if errno == 0 {
 		f.AX = n
 		return
@@ -164,14 +174,14 @@ func (t *Task) execute(number uint64) {
 // repeat makes the interrupted call again when the thread runs.
 func (t *Task) repeat() {
 	const instruction = 2 // length of the instruction SYSCALL in bytes
-	f := t.thread.Registers()
+	f := t.registers
 	f.AX, f.IP = t.again.Number, f.IP-instruction
 }
 
 // fault resolves a page fault of the thread, or sends the signal that the fault causes.
 func (t *Task) fault() {
 	const write, fetch = 1 << 1, 1 << 4 // bits of the error code: SDM volume 3, 4.7
-	f := t.thread.Registers()
+	f := t.registers
 	access := mem.Load
 	switch {
 	case f.Code&fetch != 0:
@@ -220,7 +230,7 @@ func (t *Task) exhausted() {
 
 // exception sends the signal for an exception of the processor.
 func (t *Task) exception() {
-	f := t.thread.Registers()
+	f := t.registers
 	i := signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel}
 	switch f.Vector {
 	case amd64.VectorDivide:

@@ -94,7 +94,13 @@ var reasons = [...]task.Reason{
 }
 
 // Run implements task.Thread.
-func (t thread) Run() task.Reason { return reasons[t.Context.Run()] }
+func (t thread) Run() task.Reason {
+	r := t.Context.Run()
+	if r == user.Call {
+		return task.Call
+	}
+	return reasons[r]
+}
 
 // Spent implements task.Thread.
 func (t thread) Spent() (user, system int64) {
