@@ -51,6 +51,9 @@ func (t callTask) Futexes() *futexcall.Thread { return &t.futexes }
 // Priority implements futexcall.Caller.
 func (t callTask) Priority() int { return t.traits.Priority }
 
+// Load implements futexcall.Caller.
+func (t callTask) Load(addr uint64) (uint32, linux.Errno) { return memory{t.Task}.load(addr) }
+
 // Swap implements futexcall.Caller.
 func (t callTask) Swap(addr uint64, old, value uint32) (uint32, linux.Errno) {
 	return memory{t.Task}.swap(addr, old, value)

@@ -230,7 +230,7 @@ func number(a uint64) int { return int(int32(a)) }
 
 // read reads a structure of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
-	b := make([]byte, size)
+	b := t.buffer(size)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		var none T
 		return none, errno
@@ -243,9 +243,18 @@ func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
 	}
-	b := make([]byte, size)
+	b := t.buffer(size)
+	clear(b)
 	encode(b)
 	return t.caller.Memory.Write(addr, b)
+}
+
+// buffer returns a buffer for a structure, with undefined content. It is valid until the next call of buffer.
+func (t *Task) buffer(size int) []byte {
+	if size > len(t.scratch) {
+		return make([]byte, size)
+	}
+	return t.scratch[:size]
 }
 
 // miscCalls are the calls that belong to no other group.

@@ -72,6 +72,11 @@ func (s *simulatedSpace) Write(addr uint64, b []byte) int {
 	return s.each(addr, b, mem.Store)
 }
 
+func (s *simulatedSpace) Load(addr uint64) (value uint32, ok bool) {
+	ok = s.Access(addr, mem.Load, func(page []byte) { value = binary.LittleEndian.Uint32(page[addr%mem.PageSize:]) })
+	return value, ok
+}
+
 func (s *simulatedSpace) CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool) {
 	ok = s.Access(addr, mem.Store, func(page []byte) {
 		word := page[addr%mem.PageSize:][:4]

@@ -44,6 +44,7 @@ type Task struct {
 	altStack     linux.SigStack
 	text         [256]byte        // buffer for strings from the memory of the process
 	scratch      [call.Small]byte // buffer for small copies of memory by calls
+	word         [8]byte          // buffer for copies of single words
 	frames       []byte           // buffer for frames of signal handlers; nil before the first frame
 	again        trace.Again
 	usage        account.Usage

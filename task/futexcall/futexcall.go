@@ -60,6 +60,8 @@ type Caller interface {
 	// Map and Memory return the memory of the process.
 	Map() *mem.Map
 	Memory() call.Memory
+	// Load reads an aligned word of the process. Errors: EFAULT.
+	Load(addr uint64) (value uint32, errno linux.Errno)
 	// Swap replaces an aligned word of the process if its value is old, atomically with instructions of the process, and returns
 	// the value found. Errors: EFAULT.
 	Swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno)

@@ -89,7 +89,7 @@ func (t task) unlock(key mem.Location, a call.Args) (uint64, linux.Errno) {
 	own := uint32(t.ID())
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old, errno := word(t.Caller, a.A1)
+	old, errno := t.Load(a.A1)
 	switch {
 	case errno != 0:
 		return 0, errno
@@ -119,7 +119,7 @@ func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, 
 	case errno != 0:
 		return 0, errno
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 {
+	if _, errno := t.Load(a.A1); errno != 0 {
 		return 0, errno
 	}
 	t.mu.Lock()
@@ -150,7 +150,7 @@ func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, 
 	case number(a.A3) != 1 || number(a.A4) < 0 || to == key:
 		return 0, linux.EINVAL
 	}
-	_, errno := word(t.Caller, a.A1)
+	_, errno := t.Load(a.A1)
 	if errno == 0 {
 		errno = writable(t.Caller, a.A5)
 	}

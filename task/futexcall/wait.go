@@ -28,7 +28,7 @@ func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (u
 			most = max(most-time.Duration(now), 0)
 		}
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 { // this makes the page of the word present, which cannot be done with the lock held
+	if _, errno := t.Load(a.A1); errno != 0 { // this makes the page of the word present, which cannot be done with the lock held
 		return 0, errno
 	}
 	w := &t.Futexes().waiter
@@ -84,7 +84,7 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 	if number(a.A3) < 0 || number(a.A4) < 0 {
 		return 0, linux.EINVAL
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 {
+	if _, errno := t.Load(a.A1); errno != 0 {
 		return 0, errno
 	}
 	t.mu.Lock()

@@ -96,7 +96,7 @@ func (t task) locate(w *awaited) linux.Errno {
 	if w.key, ok = t.Map().Locate(w.addr, w.private); !ok {
 		return linux.EFAULT
 	}
-	_, errno := word(t.Caller, w.addr)
+	_, errno := t.Load(w.addr)
 	return errno
 }
 

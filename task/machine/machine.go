@@ -35,6 +35,9 @@ type Space interface {
 	// next byte is not mapped, or for Write not writable.
 	Read(addr uint64, b []byte) int
 	Write(addr uint64, b []byte) int
+	// Load reads an aligned 32-bit word. It is atomic with respect to instructions of the process. ok is false if the word is not
+	// mapped.
+	Load(addr uint64) (value uint32, ok bool)
 	// CompareAndSwap replaces an aligned 32-bit word if its value is old. It is atomic with respect to instructions of the
 	// process. It returns the previous value. ok is false if the word is not mapped or not writable.
 	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
