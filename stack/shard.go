@@ -23,8 +23,9 @@ const rxDepth = 16
 // a program's goroutine that has a small amount of work and finds the shard idle
 // (turn.go).
 //
-// A turn has four steps: process input and requests of programs; fire expired timers; ask
-// the touched connections for output; set the timer for the next deadline.
+// A turn has five steps: process input and requests of programs; fire expired timers; ask
+// the touched connections for output; deliver output to this host, which may repeat the
+// previous step; set the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
@@ -61,6 +62,8 @@ type shard struct {
 
 	dirty      []*TCPConn // connections that were touched in this turn and are asked for output at its end
 	spare      []*TCPConn // the other of two slices that dirty alternates between
+	local      []packet   // TCP segments to this host, which the turn delivers: see local.go
+	spareLocal []packet   // the other of two slices that local alternates between
 	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
@@ -163,6 +166,7 @@ func (sh *shard) turn() {
 	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)
 	sh.expireReassembly()
 	sh.output()
+	sh.exchange()
 	sh.arm()
 }
 
@@ -208,6 +212,7 @@ func (sh *shard) end() {
 		}
 		break
 	}
+	sh.dropLocal()
 	for _, l := range sh.links {
 		l.drop()
 	}

@@ -108,6 +108,9 @@ func (c *TCPConn) sendAll(sh *shard) {
 			c.stall(sh, l)
 			return
 		}
+		if len(sh.local) >= maxLocal {
+			break
+		}
 		if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
 			return
 		}
@@ -193,7 +196,10 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	headerLen := out.TCP.Len()
 	out.TCP.Put(f.Prepend(headerLen))
 	sh.tally.count(TCPSent)
-	finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	local := l.isLocal()
+	if !local {
+		finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	}
 	segments := uint16(1)
 	if out.Len > out.MSS && out.MSS > 0 {
 		f.GSOSize, f.HeaderLen = uint16(out.MSS), uint16(headerLen)
@@ -201,7 +207,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
 	}
-	if c.narrow {
+	if c.narrow && !local {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
 	tos, ttl := c.tos, c.ttl
@@ -210,6 +216,10 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	}
 	if out.ECT {
 		tos |= 2
+	}
+	if local {
+		c.sendLocal(sh, l, f, tos, ttl)
+		return
 	}
 	if c.remote.Addr().Is4() {
 		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
