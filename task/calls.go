@@ -185,8 +185,8 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 
 // sendOwn sends a signal to the task itself, on behalf of the kernel.
 func (t *Task) sendOwn(n signal.Number) {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 

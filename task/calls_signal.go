@@ -234,8 +234,8 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 		return 0, linux.EINVAL
 	}
 	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	to := s.tasks[family.PID(id)]
 	if to == nil || pid != 0 && to.process.node.PID != family.PID(pid) {
 		return 0, linux.ESRCH

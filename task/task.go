@@ -35,6 +35,7 @@ type Task struct {
 	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
 	interrupt chan struct{}
 	alerted   attention   // requests to the thread, set by alert
+	sends     bool        // the task sends signals: see lockToSend; guarded by System.mu
 	closed    bool        // set when thread has been closed; guarded by System.mu
 	dismissed atomic.Bool // the task has to end, since another thread calls execve
 
@@ -106,6 +107,9 @@ func (t *Task) loop() {
 // alert makes the task look at its signals and at the state of its process, soon. The caller holds System.mu.
 func (t *Task) alert() {
 	t.alerted.Store(true)
+	if t.sends {
+		return
+	}
 	select {
 	case t.interrupt <- struct{}{}:
 	default:

@@ -52,8 +52,8 @@ func (t *Thread) Deliver(i Info) Delivery {
 		p.actions[i.Signal].Handler = Default
 	}
 	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
-	if t.saved != nil { // a handler runs, so the mask of a waiting call (sigsuspend) ends
-		d.Mask, t.saved = *t.saved, nil
+	if t.suspended { // a handler runs, so the mask of a waiting call (sigsuspend) ends
+		d.Mask, t.suspended = t.saved, false
 	}
 	mask := t.mask | a.Mask
 	if a.Flags&NoDefer == 0 {

@@ -14,12 +14,13 @@ type Process struct {
 // Thread holds the signal state of one thread.
 type Thread struct {
 	// Traced is set if the thread has a debugger, which sees all signals of the thread, including ignored ones.
-	Traced  bool
-	process *Process
-	mask    Set
-	saved   *Set // mask to restore after a handler or a wait, set by Suspend (sigsuspend, ppoll); nil: none
-	sought  Set  // blocked signals that the thread waits for, set by Seek
-	pending queue
+	Traced    bool
+	process   *Process
+	mask      Set
+	saved     Set  // with suspended: mask to restore after a handler or a wait
+	suspended bool // Suspend has replaced the mask (sigsuspend, ppoll)
+	sought    Set  // blocked signals that the thread waits for, set by Seek
+	pending   queue
 }
 
 // queue holds pending signals with their infos, in the order of arrival. If there was no room for an info, a signal can be
@@ -119,15 +120,14 @@ func (t *Thread) SetMask(s Set) { t.mask = s &^ unblockable }
 // Suspend sets a mask during a waiting call (sigsuspend, ppoll, pselect, epoll_pwait). The old mask is restored by Resume,
 // or after the handler that ends the wait.
 func (t *Thread) Suspend(s Set) {
-	old := t.mask
-	t.saved = &old
+	t.saved, t.suspended = t.mask, true
 	t.SetMask(s)
 }
 
 // Resume restores the mask after a wait that no handler ended.
 func (t *Thread) Resume() {
-	if t.saved != nil {
-		t.mask, t.saved = *t.saved, nil
+	if t.suspended {
+		t.mask, t.suspended = t.saved, false
 	}
 }
 
