@@ -259,7 +259,7 @@ func (t *Task) alone() bool {
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
-	p.system.futexes.Leave(callTask{t})
+	p.system.futexes.Leave(callTask{t}, false)
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)

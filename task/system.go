@@ -67,7 +67,7 @@ func New(c Config) *System {
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
 		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
 	}
-	s.futexes = futexcall.New(&s.mu, s.futexThread)
+	s.futexes = futexcall.New(s.futexThread)
 	s.ipc = ipc.New(s.memory, c.Machine.Pages())
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true

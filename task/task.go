@@ -65,7 +65,7 @@ type Task struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
-	t.futexes = futexcall.NewThread()
+	t.futexes.Init()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
 	t.use(thread)
@@ -280,7 +280,7 @@ func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
 	t.clearTID()
-	t.process.system.futexes.Leave(callTask{t})
+	t.process.system.futexes.Leave(callTask{t}, true)
 	t.sample()
 	t.charge()
 	p, s := t.process, t.process.system
