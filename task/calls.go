@@ -159,8 +159,6 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 
 // unmask restores the signal mask that was in force before a call of maskFor.
 func (t *Task) unmask() {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
 	t.signals.Resume()
 	t.suspended = false
 }

@@ -73,9 +73,6 @@ func (t *Task) sigreturn() {
 	}
 	t.altStack = c.Stack()
 	t.thread.Restore()
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	t.signals.SetMask(c.Mask())
 	if t.signals.Deliverable() {
 		t.alerted.Store(true)
