@@ -81,22 +81,22 @@ func profile(ctx context.Context, dir, row string) error {
 
 // endless returns a command that runs a row until it is killed: a row of micro, or one of redis or nginx by its name in the table.
 func endless(row string) []string {
-	words := strings.Fields(strings.NewReplacer(",", " ", "/s", "").Replace(row))
+	words := strings.Fields(strings.ReplaceAll(row, ",", " "))
 	shell := func(start, client string) []string {
 		return []string{"/usr/bin/dash", "-c", start + "\n" + client}
 	}
 	switch {
-	case len(words) >= 3 && words[0] == "redis": // redis GET, 1 clients
+	case len(words) >= 4 && words[0] == "redis": // redis GET, 50 clients, pipelines of 16
 		return shell(redisServer, fmt.Sprintf("/usr/bin/redis-benchmark -t %s -c %s -n 100000000 -P %s", strings.ToLower(words[1]), words[2], pipeline(words)))
-	case len(words) >= 3 && words[0] == "nginx": // nginx 1KiB, 64 connections
-		return shell(nginxServer, fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[2], int(patience.Seconds()), words[1]))
+	case len(words) >= 7 && words[0] == "nginx": // nginx, file of 1 KiB, 64 connections
+		return shell(nginxServer, fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
 	}
 	return []string{"/micro", "-only", row, "-span", patience.String()}
 }
 
 // pipeline returns the number of requests in a pipeline of redis: the last word of a row's name, or 1.
 func pipeline(words []string) string {
-	if n := words[len(words)-1]; n[0] >= '0' && n[0] <= '9' && len(words) > 4 {
+	if n := words[len(words)-1]; len(words) > 4 {
 		return n
 	}
 	return "1"

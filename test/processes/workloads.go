@@ -96,6 +96,17 @@ func parseMicro(output string, add func(string, float64)) {
 	}
 }
 
+// count returns a number of things as text.
+func count(n, thing string) string {
+	if n == "1" {
+		return n + " " + thing
+	}
+	return n + " " + thing + "s"
+}
+
+// sizeText separates the number and the unit of a size such as 1KiB.
+func sizeText(size string) string { return size[:1] + " " + size[1:] }
+
 // redisServer starts redis and waits until it answers.
 const redisServer = `
 /usr/bin/redis-server --save '' --daemonize no --loglevel warning --io-threads 1 >/tmp/redis.log 2>&1 &
@@ -129,7 +140,7 @@ func parseRedis(output string, add func(string, float64)) {
 		if err != nil || rate == 0 {
 			continue
 		}
-		name := fmt.Sprintf("redis %s, %s clients", test, words[1])
+		name := fmt.Sprintf("redis %s, %s", test, count(words[1], "client"))
 		if words[2] != "1" {
 			name += ", pipelines of " + words[2]
 		}
@@ -176,7 +187,7 @@ func parseNginx(output string, add func(string, float64)) {
 		if len(words) < 5 || words[0] != "nginx" {
 			continue
 		}
-		row := fmt.Sprintf("nginx %s, %s connections", words[1], words[2])
+		row := fmt.Sprintf("nginx, file of %s, %s", sizeText(words[1]), count(words[2], "connection"))
 		rate, err := strconv.ParseFloat(words[4], 64)
 		switch {
 		case words[3] != "Requests/sec:":
