@@ -185,7 +185,7 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 func (p *Process) sendFrom(f *treeFile, out int, at int64, n int) (done int, errno Errno) {
 	b := copyBuffers.Get().(*[copyPiece]byte)
 	defer copyBuffers.Put(b)
-	for done < n && (done == 0 || len(p.interrupt) == 0) {
+	for done < n && (done == 0 || p.interrupt == nil || !p.interrupt.Raised()) {
 		got, err := f.ReadAt(b[:min(n-done, copyPiece)], at+int64(done))
 		if err != nil || got == 0 {
 			errno = file.ToErrno(err)

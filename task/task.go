@@ -12,6 +12,7 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/task/account"
 	"loam/task/family"
 	"loam/task/futexcall"
@@ -32,8 +33,7 @@ type Task struct {
 	signals   *signal.Thread // signals of the thread, guarded by System.mu
 	caller    call.Caller
 
-	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
-	interrupt chan struct{}
+	interrupt *file.Interrupt // ends a wait; alert raises it
 	alerted   attention   // requests to the thread, set by alert
 	sends     bool        // the task sends signals: see lockToSend; guarded by System.mu
 	closed    bool        // set when thread has been closed; guarded by System.mu
@@ -64,7 +64,7 @@ type Task struct {
 
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
-	t := &Task{process: p, id: id, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
+	t := &Task{process: p, id: id, signals: signals, interrupt: file.NewInterrupt(), altStack: noAltStack}
 	t.futexes.Init()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
@@ -110,36 +110,22 @@ func (t *Task) alert() {
 	if t.sends {
 		return
 	}
-	select {
-	case t.interrupt <- struct{}{}:
-	default:
-	}
+	t.interrupt.Raise()
 	if !t.closed {
 		t.thread.Kick()
 	}
 }
 
 // undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
-func (t *Task) undisturbed() bool { return len(t.interrupt) == 0 && t.alerted.bits.Load() == 0 }
+func (t *Task) undisturbed() bool { return t.interrupt.Quiet() && t.alerted.bits.Load() == 0 }
 
 // rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
 // thread have hooks.
 func (t *Task) rearm() (hooked bool) {
-	if len(t.interrupt) > 0 {
-		select {
-		case <-t.interrupt:
-		default:
-		}
-	}
+	t.interrupt.Clear() // before the load of the requests: alert stores a request before it raises the interrupt
 	bits := t.alerted.bits.Load()
-	if bits == 0 {
-		return false
-	}
 	if bits&requested != 0 {
-		select {
-		case t.interrupt <- struct{}{}:
-		default:
-		}
+		t.interrupt.Raise()
 	}
 	return bits&(hookedCall|filteredCall) != 0
 }

@@ -12,8 +12,8 @@ import (
 type Sleeper struct {
 	q *Queue
 	w Watch
-	// capacity 1; the watch sends, the sleeper receives; never closed; if it is full, the sleeper is about to try again
-	bell  chan struct{}
+	// The watch rings bell: the Interrupt of the task, or one that nobody raises.
+	bell  *Interrupt
 	timer *time.Timer // created by the first wait with a timeout, and kept for later waits
 	timed bool        // the current wait has a timeout, which timer measures
 
@@ -23,6 +23,7 @@ type Sleeper struct {
 // Bed holds the Sleeper of a thread between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]
+	made atomic.Bool // a Sleeper that uses the bell of the Interrupt exists
 }
 
 // NewSleeper registers a sleeper with q. A timeout of 0 means no timeout. If the sleeper was used before, a delayed
@@ -33,13 +34,11 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 		s = task.Bed.free.Swap(nil)
 	}
 	if s == nil {
-		s = &Sleeper{bell: make(chan struct{}, 1)}
-		s.w.Notify = func(Events) {
-			select {
-			case s.bell <- struct{}{}:
-			default:
-			}
+		s = &Sleeper{bell: task.Interrupt}
+		if task.Bed == nil || s.bell == nil || task.Bed.made.Swap(true) {
+			s.bell = NewInterrupt()
 		}
+		s.w.Notify = func(Events) { s.bell.ring() }
 	}
 	s.q, s.task = q, task
 	if timeout > 0 {
@@ -60,7 +59,7 @@ func (s *Sleeper) Sleep() linux.Errno {
 	if s.timed {
 		late = s.timer.C
 	}
-	switch s.task.Wait(s.bell, late) {
+	switch s.task.Wait(s.bell.bell, late) {
 	case Late:
 		return linux.EAGAIN
 	case Interrupted:
