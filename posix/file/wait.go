@@ -81,16 +81,34 @@ func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 		defer t.Asleep(false)
 	}
 	i := t.Interrupt
-	if i == nil {
+	switch {
+	case i == nil && late == nil: // the runtime waits for one channel with much less work than for two
+		<-event
+		return Occurred
+	case i == nil:
 		select {
 		case <-event:
 			return Occurred
 		case <-late:
 			return Late
 		}
-	}
-	if event == i.bell {
+	case event == i.bell:
 		return i.wait(late)
+	}
+	return i.waitFor(event, late)
+}
+
+// waitFor waits for an event that does not ring the bell.
+func (i *Interrupt) waitFor(event <-chan struct{}, late <-chan time.Time) End {
+	for late == nil { // the runtime waits for two channels with less work than for three
+		select {
+		case <-event:
+			return Occurred
+		case <-i.bell:
+			if i.taken() {
+				return Interrupted
+			}
+		}
 	}
 	for {
 		select {
