@@ -144,13 +144,17 @@ func (c *Context) Watch(on bool) {
 func (c *Context) CPU() int { return int(c.page.placed) - 1 }
 
 // Bases returns the bases of FS and GS.
-func (c *Context) Bases() (fs, gs uint64) { return c.page.fsBase, c.page.gsBase }
+func (c *Context) Bases() (fs, gs uint64) {
+	c.save()
+	return c.page.fsBase, c.page.gsBase
+}
 
 // SetBases sets the bases of FS and GS. It returns ErrAddress if one is not below Limit.
 func (c *Context) SetBases(fs, gs uint64) error {
 	if fs >= Limit || gs >= Limit {
 		return ErrAddress
 	}
+	c.save()
 	c.page.fsBase, c.page.gsBase = fs, gs
 	return nil
 }
@@ -197,7 +201,7 @@ func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
 // DebugStatus returns DR6, the status register, as of the last debug exception.
 func (c *Context) DebugStatus() uint64 { return c.page.status }
 
-// save stores the thread's x87 state in its page. If another CPU holds the state, that CPU stores it.
+// save stores the thread's x87 state and base of GS in its page. If another CPU holds the state, that CPU stores it.
 func (c *Context) save() {
 	if n := saveOwn(c.page); n != 0 {
 		kernelCall(kernel.CallSave, uintptr(n-1), 0)

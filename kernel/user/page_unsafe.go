@@ -14,13 +14,13 @@ type page struct {
 
 	fault  uint64 // address of the last page fault
 	fsBase uint64
-	gsBase uint64
+	gsBase uint64  // with live != 0, the base is in the processor
 	root   uint64  // physical address of the space's root table
 	active uintptr // address of the set of CPUs that use the space
 	stop   uint32  // not 0: the thread must not enter ring 3 (Kick); atomic
 	cpu    uint32  // number of the CPU on which the thread is running, plus one; 0: none; atomic
 
-	live  uint32 // number of the CPU whose registers hold the x87 state, plus one; 0: the state is in vector; atomic
+	live  uint32 // number of the CPU whose registers hold the x87 state and the base of GS, plus one; 0: they are in vector and gsBase; atomic
 	mxcsr uint32
 
 	watched uint32 // not 0: enter returns vectorMoved in the cases that Context.Watch describes

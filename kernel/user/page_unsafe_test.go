@@ -65,7 +65,7 @@ func TestOffsets(t *testing.T) {
 	if len(defined) > 0 {
 		t.Errorf("the code has more: %v", defined)
 	}
-	if unsafe.Offsetof(p.live) != kernel.ContextLive || unsafe.Offsetof(p.vector) != kernel.ContextVector {
+	if unsafe.Offsetof(p.gsBase) != kernel.ContextGSBase || unsafe.Offsetof(p.live) != kernel.ContextLive || unsafe.Offsetof(p.vector) != kernel.ContextVector {
 		t.Error("the kernel has other offsets")
 	}
 	if size := unsafe.Sizeof(p); size != amd64.PageSize || unsafe.Offsetof(p.vector)%64 != 0 {

@@ -12,11 +12,11 @@
 // it had occurred in ring 0. So only interrupts take the core's lock.
 //
 // Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded with moves on each
-// entry to ring 3 and each return. The x87 state stays in the processor until the CPU enters ring 3 for another context, loads the
-// registers of an interrupted thread, or gets a request of another CPU. Then it is saved, and cpu_user
+// entry to ring 3 and each return. The x87 state and the base of GS stay in the processor until the CPU enters ring 3 for another
+// context, loads the registers of an interrupted thread, or gets a request of another CPU. Then they are saved, and cpu_user
 // is cleared. cpu_user is the address of a context if and only if page_live of that context is the number
 // of the CPU plus 1. With AVX-512, which Go code also uses, XSAVE and XRSTOR transfer all state on each
-// entry and return, and cpu_user is always 0.
+// entry and return, the base of GS is saved on each return, and cpu_user is always 0.
 //
 // After CLI, the code accesses only the context, loam/kernel.cpu and the CPU's stack. Their pages are
 // always present.
@@ -83,6 +83,7 @@
 #define vectorsAll	0
 #define vectorsSSE	1
 #define x87	1
+#define kernelGS	0xc0000102
 #define codeUser	1
 
 #define PUSH_REGISTERS \
@@ -146,7 +147,13 @@ here:
 	TESTQ	R9, R9
 	JEQ	load
 	XSAVE64	page_vector(R9)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(R9)
+	MOVL	DX, (page_gsBase+4)(R9)
 	MOVL	$0, page_live(R9)
+	MOVL	$x87, AX
+	XORL	DX, DX
 load:
 	XRSTOR64	page_vector(DI)
 	MOVL	cpu_number(GS), CX
@@ -232,14 +239,14 @@ loaded:
 	MOVQ	R14, cpu_callerG(GS)
 	LEAQ	frameSize(DI), CX
 	MOVQ	CX, cpu_ist1(GS)
-	MOVQ	page_gsBase(DI), DX
 	SWAPGS
 	TESTL	R10, R10
 	JEQ	bases
 	XORL	CX, CX
 	MOVW	CX, GS
-bases:
+	MOVQ	page_gsBase(DI), DX
 	WRGSBASEQ	DX
+bases:
 	MOVQ	page_fsBase(DI), CX
 	WRFSBASEQ	CX
 	MOVQ	DI, SP
@@ -299,7 +306,7 @@ TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	40(SP), SP
 	BYTE $0x48; BYTE $0x0f; BYTE $0x07	// SYSRETQ
 
-// saveOwn saves the x87 state of a context if this CPU holds it. It returns 0, or the number plus 1 of
+// saveOwn saves the x87 state and the base of GS of a context if this CPU holds them. It returns 0, or the number plus 1 of
 // another CPU that holds the state. If XSAVE transfers all vector state (AVX-512), no CPU ever holds it.
 //
 //	func saveOwn(page *page) (live uint32)
@@ -311,6 +318,10 @@ TEXT loam∕kernel∕user·saveOwn<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$x87, AX
 	XORL	DX, DX
 	XSAVE64	page_vector(DI)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(DI)
+	MOVL	DX, (page_gsBase+4)(DI)
 	MOVL	$0, page_live(DI)
 	MOVQ	$0, cpu_user(GS)
 	XORL	AX, AX
@@ -426,6 +437,10 @@ all:
 	MOVL	$-1, AX
 	MOVL	$-1, DX
 	XSAVE64	page_vector(DI)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(DI)
+	MOVL	DX, (page_gsBase+4)(DI)
 saved:
 	RDTSC
 	SHLQ	$32, DX
@@ -437,10 +452,6 @@ saved:
 	MOVQ	AX, page_fsBase(DI)
 	MOVQ	cpu_fsBase(GS), AX
 	WRFSBASEQ	AX
-	SWAPGS
-	RDGSBASEQ	CX
-	SWAPGS
-	MOVQ	CX, page_gsBase(DI)
 	MOVQ	cpu_frameEnd(GS), AX
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	cpu_callerBP(GS), BP
