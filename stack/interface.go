@@ -35,7 +35,7 @@ type Interface struct {
 	mtu         int
 	offloads    link.Offloads
 	loopback    bool
-	loop        *loop.Device // the loopback device; nil: it is another device
+	local       *loop.Device // the loopback device; nil: it is another device
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
@@ -133,7 +133,7 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		ended:       make(chan struct{}),
 	}
 	if loopback {
-		ifc.loop = dev.(*loop.Device)
+		ifc.local = dev.(*loop.Device)
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
 		if thinner, ok := dev.(link.Thinner); ok {

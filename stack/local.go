@@ -22,7 +22,7 @@ const maxExchanges = 8
 // isLocal reports whether segments on a link are delivered by the shard itself.
 func (l *txLink) isLocal() bool {
 	s := l.shard.stack
-	return l.ifc.loop != nil && s.linkConns.Load() == nil && s.raws.Load() == nil
+	return l.ifc.local != nil && s.linkConns.Load() == nil && s.raws.Load() == nil
 }
 
 // sendLocal queues a segment for delivery in this turn. It takes ownership of f, which
@@ -37,7 +37,7 @@ func (c *TCPConn) sendLocal(sh *shard, l *txLink, f *link.Frame, tos, ttl uint8)
 	}
 	sh.tally.countSent(dst, bytes)
 	sh.tally.countBy(dst, IPReceived)
-	l.ifc.loop.Count(1, bytes)
+	l.ifc.local.Count(1, bytes)
 	sh.local = append(sh.local, packet{
 		frame: f, ifc: l.ifc, src: src, dst: dst, proto: wire.ProtoTCP, tos: tos, ttl: ttl,
 	})

@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
