@@ -34,10 +34,10 @@ type Task struct {
 	caller    call.Caller
 
 	interrupt *file.Interrupt // ends a wait; alert raises it
-	alerted   attention   // requests to the thread, set by alert
-	sends     bool        // the task sends signals: see lockToSend; guarded by System.mu
-	closed    bool        // set when thread has been closed; guarded by System.mu
-	dismissed atomic.Bool // the task has to end, since another thread calls execve
+	alerted   attention       // requests to the thread, set by alert
+	sends     bool            // the task sends signals: see lockToSend; guarded by System.mu
+	closed    bool            // set when thread has been closed; guarded by System.mu
+	dismissed atomic.Bool     // the task has to end, since another thread calls execve
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	futexes      futexcall.Thread
