@@ -117,7 +117,7 @@ func (t *Task) alert() {
 }
 
 // undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
-func (t *Task) undisturbed() bool { return t.interrupt.Quiet() && t.alerted.bits.Load() == 0 }
+func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
 
 // rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
 // thread have hooks.
@@ -132,11 +132,22 @@ func (t *Task) rearm() (hooked bool) {
 
 // serve executes the system call that the thread has made, with its hooks.
 func (t *Task) serve() {
-	number := t.registers.AX
-	if t.undisturbed() || !t.rearm() {
-		t.execute(number)
+	f := t.registers
+	number := f.AX
+	if !t.undisturbed() && t.rearm() {
+		t.serveHooked(number)
 		return
 	}
+	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
+	if errno != 0 {
+		t.fail(number, errno)
+		return
+	}
+	t.registers.AX = n // execve has replaced the thread of the machine
+}
+
+// serveHooked executes a system call of a thread with a tracer or a filter.
+func (t *Task) serveHooked(number uint64) {
 	if number, ok := t.enterCall(number); ok {
 		t.rearm() // the stop has consumed the interrupt
 		t.execute(number)
@@ -148,14 +159,19 @@ func (t *Task) serve() {
 func (t *Task) execute(number uint64) {
 	f := t.registers
 	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
+	if errno != 0 {
+		t.fail(number, errno)
+		return
+	}
+	t.registers.AX = n
+}
+
+// fail stores the error of the system call with a number in the registers.
+func (t *Task) fail(number uint64, errno linux.Errno) {
 	if errno == noResult {
 		return
 	}
-	f = t.registers // execve has replaced the thread of the machine
-	if errno == 0 {
-		f.AX = n
-		return
-	}
+	f := t.registers
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
 		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number, f.SI)}

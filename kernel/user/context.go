@@ -87,17 +87,18 @@ func (c *Context) Spent() (inside, outside uint64) {
 }
 
 // Run runs the thread until it makes a system call, faults or is interrupted, and returns the reason.
-func (c *Context) Run() Reason {
-	vector := enter(c.page)
-	if vector == amd64.VectorSyscall { // the most frequent reason
-		return Call
-	}
-	return c.reason(vector)
-}
+func (c *Context) Run() Reason { return c.Reason(c.Enter()) }
 
-// reason converts a result of enter to a Reason. If the thread has not run because another CPU holds its x87 state, reason runs
-// the thread.
-func (c *Context) reason(vector uint64) Reason {
+// Enter and Reason are the two parts of Run. Enter runs the thread; for IsCall, the reason is Call. Otherwise Reason returns it.
+// A caller of both handles calls without a second function call.
+func (c *Context) Enter() (vector uint64) { return enter(c.page) }
+
+// IsCall reports whether a result of Enter means that the thread has made a system call.
+func IsCall(vector uint64) bool { return vector == amd64.VectorSyscall }
+
+// Reason returns the reason for a result of Enter. If the thread has not run because another CPU holds its x87 state, Reason
+// runs the thread.
+func (c *Context) Reason(vector uint64) Reason {
 	for vector == vectorElsewhere {
 		c.save()
 		vector = enter(c.page)

@@ -45,9 +45,6 @@ func (i *Interrupt) ring() {
 	}
 }
 
-// Quiet reports whether no ring is pending. If a wait has not used it, a ring may be old.
-func (i *Interrupt) Quiet() bool { return len(i.bell) == 0 }
-
 // Raised reports whether the next wait will end with Interrupted.
 func (i *Interrupt) Raised() bool { return i.raised.Load() }
 

@@ -95,11 +95,11 @@ var reasons = [...]task.Reason{
 
 // Run implements task.Thread.
 func (t thread) Run() task.Reason {
-	r := t.Context.Run()
-	if r == user.Call {
+	vector := t.Enter()
+	if user.IsCall(vector) {
 		return task.Call
 	}
-	return reasons[r]
+	return reasons[t.Reason(vector)]
 }
 
 // Spent implements task.Thread.
