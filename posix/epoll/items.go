@@ -6,8 +6,8 @@ import "iter"
 // their descriptor, without a hash.
 type itemTable struct {
 	slots []*item // items by descriptor
-	// others has the items that are not in slots: those with a large descriptor, and those of a closed descriptor whose number is
-	// used again while the open file description exists.
+	// others has the items that are not in slots: items with a large descriptor, and items of a closed descriptor whose number is
+	// used again while its open file description exists.
 	others map[itemKey]*item
 }
 

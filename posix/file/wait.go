@@ -25,7 +25,7 @@ type Task struct {
 // A Sleeper rings the same bell for an event of a file, because the runtime waits for one channel with much less work than
 // for two. So a ring alone means only that the task has to look again.
 type Interrupt struct {
-	bell   chan struct{} // capacity 1; Raise and sleepers send; the task receives; never closed; if full, a ring is pending
+	bell   chan struct{} // capacity 1; Raise, sleepers and their alarms send; the task receives; never closed; if full, a ring is pending
 	raised atomic.Bool   // set before the ring
 }
 
