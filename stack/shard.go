@@ -60,7 +60,7 @@ type shard struct {
 
 	dirty      []*TCPConn // connections with an event in this turn, which are asked for output at its end
 	spare      []*TCPConn // memory for the next dirty list: the two slices are swapped when dirty is processed
-	local      []packet   // TCP segments to this host, which the turn delivers: see local.go
+	local      []packet   // TCP segments to this host, which the turn delivers: see turn.go
 	spareLocal []packet   // memory for the next local list, as spare
 	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
@@ -140,8 +140,7 @@ func (sh *shard) beginTurn() {
 	}
 }
 
-// drain processes a bounded number of further batches, so that one acknowledgment covers
-// many segments.
+// drain processes a bounded number of further batches, so that one acknowledgment covers many segments.
 func (sh *shard) drain() {
 	for range rxDepth / 4 {
 		select {
@@ -209,7 +208,9 @@ func (sh *shard) end() {
 		}
 		break
 	}
-	sh.dropLocal()
+	for i := range sh.local {
+		sh.local[i].frame.Free()
+	}
 	for _, l := range sh.links {
 		l.drop()
 	}

@@ -42,10 +42,9 @@ func (c *TCPConn) serve(sh *shard) {
 	sh.mark(c)
 }
 
-// sendWritten sends data written before a Close that resets the connection, as far as the
-// windows allow. Programs may rely on that: on other systems, data has been sent when
-// write returns. For example, a server that rejects a request before reading all of it
-// writes the reason and closes.
+// sendWritten sends data written before a Close that resets the connection, as far as the windows allow. Programs may
+// rely on that: on other systems, data has been sent when write returns. For example, a server that rejects a request
+// before reading all of it writes the reason and closes.
 func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	if wish&wishCloseWrite != 0 {
 		c.machine.CloseWrite(sh.now)
@@ -179,8 +178,7 @@ func (c *TCPConn) maxPayload() int {
 	return 0 // 0: each frame carries one segment
 }
 
-// segmentation returns the offload flag and frame type for the connection's version of
-// IP.
+// segmentation returns the offload flag and frame type for the connection's version of IP.
 func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
 	if c.remote.Addr().Is4() {
 		return link.OffloadTSO4, link.GSOTCP4
@@ -232,8 +230,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	l.transmit(c.path.nextHop, f)
 }
 
-// finishTCP computes the checksum of a segment, or leaves it to a device with checksum
-// offload.
+// finishTCP computes the checksum of a segment, or leaves it to a device with checksum offload.
 func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	b := f.Bytes()
 	if ifc.offloads.Has(link.OffloadChecksum) {
