@@ -152,17 +152,19 @@ func (k *core) retire(c *cpu, root uint64) {
 
 // Offsets of fields in a context of package kernel/user, for the method save. A test of that package checks them.
 const (
+	ContextGSBase = 192
 	ContextLive   = 224
 	ContextVector = 256
 )
 
-// save stores the x87 state of the context that is in the processor, if there is one.
+// save stores the x87 state and the base of GS of the context that is in the processor, if there is one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return
 	}
 	const x87 = 1
 	amd64.XSave(c.user+ContextVector, x87)
+	*word(uint64(c.user) + ContextGSBase) = amd64.ReadMSR(amd64.MSRKernelGS)
 	atomic.StoreUint32(word32(uint64(c.user)+ContextLive), 0)
 	c.user = 0
 }

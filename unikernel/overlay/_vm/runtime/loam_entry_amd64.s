@@ -52,6 +52,7 @@
 #define frame_cs	144
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
+#define page_gsBase	192
 #define page_live	224
 #define page_vector	256
 
@@ -254,7 +255,12 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$1, AX	// the processor holds the x87 state of a context, which is saved first
 	XORL	DX, DX
 	XSAVE64	page_vector(CX)
-	MOVL	$0, page_live(CX)
+	MOVQ	CX, R9
+	MOVL	$0xc0000102, CX	// the base of GS in ring 3
+	RDMSR
+	MOVL	AX, page_gsBase(R9)
+	MOVL	DX, (page_gsBase+4)(R9)
+	MOVL	$0, page_live(R9)
 	MOVQ	$0, cpu_user(GS)
 free:
 	MOVL	$-1, AX
