@@ -51,10 +51,10 @@ func (t *table) String() string {
 	var b strings.Builder
 	date := time.Now().Format("2 January 2006")
 	if *many {
-		b.WriteString("# Instructions of Linux programs on Loam beside a Linux guest\n\n")
+		b.WriteString("# Instructions of Linux programs: Loam compared with a Linux guest\n\n")
 		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -count` on %s. Figures are thousands of instructions for one\n", date)
 	} else {
-		b.WriteString("# Linux programs on Loam beside a Linux guest\n\n")
+		b.WriteString("# Times of Linux programs: Loam compared with a Linux guest\n\n")
 		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -reps %d` on %s, on a machine with %d CPUs. Figures are medians of the microseconds for one\n", *reps, date, runtime.NumCPU())
 	}
 	b.WriteString("operation. Loam and Linux run in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and\n")
