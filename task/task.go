@@ -108,8 +108,8 @@ func (t *Task) alert() {
 	}
 }
 
-// rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
-// thread have hooks.
+// rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.
+// It reports whether the calls of the thread have hooks.
 func (t *Task) rearm() (hooked bool) {
 	if len(t.interrupt) > 0 {
 		select {
@@ -130,7 +130,8 @@ func (t *Task) rearm() (hooked bool) {
 	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes the system call that the thread has made, with its hooks.
+// serve executes the system call that the thread has made, and calls the tracer and the filters of the thread
+// before and after it.
 func (t *Task) serve() {
 	number := t.thread.Registers().AX
 	if !t.rearm() {
@@ -261,7 +262,7 @@ func (t *Task) checkAccess(errno linux.Errno) {
 // memory returns the memory of the process.
 func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 
-// exit ends the thread, and with the last one the process.
+// exit ends the thread. If it is the last thread, the process ends, too.
 func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
@@ -304,7 +305,8 @@ func (t *Task) endStatus() int32 {
 	return linux.SIGKILL // execve(2) of another thread has ended this thread
 }
 
-// remove takes a task off the lists. keep leaves its ID in use. The caller holds System.mu.
+// remove removes a task from the lists of its process and of the system. With keep, its ID stays in use. The
+// caller holds System.mu.
 func (p *Process) remove(t *Task, keep bool) {
 	p.creds()
 	p.lastName = p.tasks[0].comm()

@@ -16,7 +16,7 @@ import (
 // CPU time is accounted where a thread leaves and enters ring 3. The time within Run is user time. The time between two
 // Runs is system time, without the waits. A thread that is runnable but has no processor is charged for it.
 
-// charge adds the time since the last call to a counter.
+// charge adds the CPU time since the last call of charge to a counter.
 func (t *Task) charge(to *atomic.Int64) {
 	now := t.process.system.clock()
 	to.Add(now - t.since)
@@ -37,7 +37,8 @@ func (t *Task) run() Reason {
 	return reason
 }
 
-// rest accounts the beginning and the end of a wait in a call.
+// rest is called at the beginning and at the end of a wait in a system call, whose duration does not count as
+// CPU time.
 func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge(&t.usage.System)
@@ -62,7 +63,8 @@ func (t *Task) sample() {
 	}
 }
 
-// used returns the use by all tasks of the process, ended ones included. The caller holds System.mu.
+// used returns the resources used by all tasks of the process, including those that have ended. The caller
+// holds System.mu.
 func (p *Process) used() *account.Usage {
 	sum := &account.Usage{}
 	sum.Add(&p.past)
@@ -182,7 +184,8 @@ func (p *Process) limitCPU(used time.Duration, send func(signal.Number)) {
 	}
 }
 
-// retime records whether a timer of CPU time is running. The caller holds System.mu.
+// retime updates the flag timed: whether a timer of CPU time of the process is running. The caller holds
+// System.mu.
 func (p *Process) retime() {
 	l := p.limits[linux.RLIMIT_CPU]
 	p.timed.Store(p.virtual.Armed() || p.profile.Armed() || l.Cur != mem.Infinite || l.Max != mem.Infinite)

@@ -13,8 +13,8 @@ type Alarm struct {
 	interval time.Duration
 }
 
-// Set starts the timer, which calls ring at each expiration, or stops it if first is 0. It returns the time that was left, and
-// the interval.
+// Set starts the timer, which calls ring at each expiration, or stops it if first is 0. It returns the remaining time
+// and the interval of the former setting.
 func (i *Alarm) Set(first, interval time.Duration, ring func()) (left, old time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -23,9 +23,10 @@ func (o *Objects) waiterOf(id uint32) *futex.Waiter[mem.Location] {
 // lockErrors are the errors for outcomes of futex.LockWord.
 var lockErrors = [...]linux.Errno{futex.Deadlock: linux.EDEADLK, futex.NoOwner: linux.ESRCH}
 
-// lockFor takes the lock in a word for a thread, or marks the word as waited for. It returns the owner if that is another
-// thread. more says that others will wait after the thread gets the lock. The caller holds the lock of Objects. Errors:
-// EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
+// lockFor acquires the PI lock at an address for a thread, or sets the bit in its word that shows waiters. It returns
+// the owner if another thread has the lock. more is set if other threads still wait when this thread gets the lock.
+// The caller holds the lock of Objects. Errors: EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not
+// free.
 func (t task) lockFor(addr uint64, thread uint32, try, more bool) (owner uint32, errno linux.Errno) {
 	value, errno := update(t.Caller, addr, func(old uint32) (uint32, linux.Errno) {
 		value, lock := futex.LockWord(old, thread, t.exists)
@@ -74,7 +75,8 @@ func (t task) lock(key mem.Location, a call.Args, clock int, try bool) (uint64, 
 	return 0, t.await(w, most)
 }
 
-// prepareLock prepares the waiter of the thread for a lock at an address. The caller holds the lock of Objects.
+// prepareLock returns the thread's waiter, prepared to wait for the PI lock at an address. The caller holds the
+// lock of Objects.
 func (t task) prepareLock(addr uint64) *futex.Waiter[mem.Location] {
 	w := &t.Futexes().waiter
 	w.Thread, w.Priority, w.Word, w.Target = uint32(t.ID()), t.Priority(), addr, nil

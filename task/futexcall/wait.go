@@ -11,8 +11,9 @@ import (
 
 // Plain futexes: waiting while a word has a value, and waking.
 
-// wait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the word has
-// another value, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+// wait implements FUTEX_WAIT and FUTEX_WAIT_BITSET: it waits if the futex word has the expected value. The timeout of
+// FUTEX_WAIT is relative, and that of FUTEX_WAIT_BITSET absolute. Errors: EAGAIN if the word has another value,
+// EINVAL, EFAULT, ETIMEDOUT, EINTR.
 func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (uint64, linux.Errno) {
 	if bits == 0 {
 		return 0, linux.EINVAL
@@ -42,7 +43,7 @@ func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (u
 	return 0, t.await(w, most)
 }
 
-// await waits until a waiter that is in a queue is woken. Errors: ETIMEDOUT, EINTR.
+// await waits until another thread wakes w, which is in the queue of a futex. Errors: ETIMEDOUT, EINTR.
 func (t task) await(w *futex.Waiter[mem.Location], most time.Duration) linux.Errno {
 	errno := t.Await(w.Woken, most)
 	if errno == 0 {
@@ -67,7 +68,7 @@ func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Er
 	return uint64(rouse(t.table.Wake(key, number(a.A3), bits))), 0
 }
 
-// rouse resumes waiters that were removed from the queues. The caller holds the lock.
+// rouse resumes waiters that were removed from the queues. The caller holds the lock of Objects.
 func rouse(all []*futex.Waiter[mem.Location]) int {
 	for _, w := range all {
 		w.Woken <- struct{}{}
@@ -75,7 +76,8 @@ func rouse(all []*futex.Waiter[mem.Location]) int {
 	return len(all)
 }
 
-// requeue wakes some waiters and moves others to a second futex. Errors: EINVAL, EFAULT, EAGAIN.
+// requeue implements FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: it wakes some waiters and moves others to a second
+// futex. Errors: EINVAL, EFAULT, EAGAIN.
 func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	if !ok {
@@ -105,7 +107,8 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 	return uint64(n), 0
 }
 
-// wakeOp changes a second word, and wakes waiters of both. Errors: EINVAL, EFAULT, ENOSYS.
+// wakeOp implements FUTEX_WAKE_OP: it changes a second futex word, and wakes waiters of both futexes. Errors:
+// EINVAL, EFAULT, ENOSYS.
 func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	second, ok := t.Map().Locate(a.A5, private)
 	if !ok {

@@ -16,7 +16,8 @@ func word(c Caller, addr uint64) (uint32, linux.Errno) {
 	return binary.LittleEndian.Uint32(b[:]), errno
 }
 
-// expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
+// expect returns 0 if the word at an address has the given value, and otherwise an error. Errors: EAGAIN,
+// EFAULT.
 func expect(c Caller, addr uint64, value uint32) linux.Errno {
 	v, errno := word(c, addr)
 	if errno == 0 && v != value {
@@ -25,7 +26,7 @@ func expect(c Caller, addr uint64, value uint32) linux.Errno {
 	return errno
 }
 
-// writable makes the page of a word present and writable. The caller does not hold the lock.
+// writable makes the page of a word present and writable. The caller does not hold the lock of Objects.
 func writable(c Caller, addr uint64) linux.Errno {
 	v, errno := word(c, addr)
 	if errno == 0 {
@@ -34,8 +35,8 @@ func writable(c Caller, addr uint64) linux.Errno {
 	return errno
 }
 
-// update changes a word by a function of its value, atomically, and returns the new value. change returns an errno to leave
-// the word unchanged. The caller holds the lock.
+// update changes a word by a function of its value, atomically, and returns the new value. change returns an errno to
+// leave the word unchanged. The caller holds the lock of Objects.
 func update(c Caller, addr uint64, change func(old uint32) (uint32, linux.Errno)) (uint32, linux.Errno) {
 	old, errno := word(c, addr)
 	for errno == 0 {

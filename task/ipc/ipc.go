@@ -59,7 +59,7 @@ type task struct {
 // forever is the duration of a wait without a timeout.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Serves reports whether a system call belongs to System V IPC.

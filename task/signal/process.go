@@ -138,7 +138,7 @@ func (t *Thread) Seek(s Set) {
 	t.mask &^= s
 }
 
-// Sought ends Seek.
+// Sought ends the effect of Seek: it blocks the signals again.
 func (t *Thread) Sought() { t.mask, t.sought = t.mask|t.sought, 0 }
 
 // Pending returns the signals that are pending for the thread or its process, whether blocked or not. sigpending returns the
