@@ -11,7 +11,8 @@ import (
 // Access to memory by address. The caller has made sure that the memory is mapped: see touch.
 //
 // Safety, for all of this file: the kernel shares the program's address space, and the addresses belong to pages
-// that were mapped before. The detour by &addr is for vet, which cannot know that addr holds a pointer.
+// that were mapped before. The conversion goes through &addr because go vet rejects a direct conversion of an
+// integer to a pointer.
 
 // windowAddress is boot.Window as a uintptr: the address at which physical address 0 is mapped.
 const windowAddress uintptr = boot.Window

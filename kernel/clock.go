@@ -12,14 +12,15 @@ import (
 // known frequency (reference.go) calibrates it at the start and corrects it from then on. The local APIC's timer is
 // the alarm. It is armed for a single deadline, so an idle machine takes no periodic interrupts.
 
-// clock is changed by calibrate, correct and setWall, under the lock. The entry code knows the offsets of its first
-// fields.
+// clock is the kernel's clock. calibrate, correct and setWall change it while they hold the kernel's lock. The
+// entry code, which is assembly, uses the offsets of its first fields.
 var clock keeper
 
 // keeper is a timekeeper.Keeper that reads the time stamp counter.
 type keeper struct{ timekeeper.Keeper }
 
-// now returns nanoseconds since the clock started. The caller holds the lock, or no other CPU runs yet.
+// now returns nanoseconds since the clock started. The caller holds the kernel's lock, or no other CPU runs
+// yet.
 func (k *keeper) now() int64 { return int64(k.At(amd64.Timestamp())) }
 
 // apicScale is the number of ticks of the APIC's timer for each nanosecond, as a fixed-point number with 32

@@ -88,7 +88,8 @@ func (c *cpu) prepare() {
 	}
 }
 
-// runs makes the next trap on this CPU store its frame in a thread's page.
+// runs prepares the CPU to run a thread: the processor stores the frame of the next trap in the thread's
+// page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
@@ -200,7 +201,7 @@ func fillIDT() {
 	idt[amd64.VectorBreakpoint] = idt[amd64.VectorBreakpoint].ForUser()
 }
 
-// flushIfAsked flushes translations if another CPU has requested it.
+// flushIfAsked drops the CPU's address translations (TLB entries) if another CPU has requested it.
 func (c *cpu) flushIfAsked() {
 	if c.flush.open() {
 		c.serveFlush()
@@ -235,8 +236,8 @@ func flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;
-// with idleToo, for all of them.
+// flushOthers makes the other CPUs of the set who drop all address translations. It waits until the CPUs that run
+// a thread have done so; with idleToo, it waits for all CPUs of the set.
 func flushOthers(who uint64, idleToo bool) {
 	self := apic.ID()
 	asked := func(i int32) *cpu {
@@ -260,7 +261,8 @@ func flushOthers(who uint64, idleToo bool) {
 	}
 }
 
-// kick sends a CPU an interrupt. Kicks before the CPU takes the interrupt are merged into one.
+// kick sends an interrupt to a CPU, so that it enters the kernel. Several kicks before the CPU takes the
+// interrupt cause one interrupt.
 func (c *cpu) kick() {
 	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		apic.Kick(c.apic)

@@ -131,7 +131,7 @@ func (c *cpu) choose(now int64) {
 	}
 }
 
-// giveWay makes the next choose prefer another thread, if one is ready.
+// giveWay makes the next call of choose select another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
 // patience is used if instructions are emulated. It is how long a CPU keeps threads that become ready on it although another
@@ -166,7 +166,7 @@ func (c *cpu) shareWork(now int64) {
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
 }
 
-// shareSoon makes the next shareWork wake an idle CPU at once.
+// shareSoon makes the next call of shareWork wake an idle CPU at once.
 func (c *cpu) shareSoon() { c.busySince = -patience }
 
 // idleCPU returns an idle CPU other than c; nil if there is none.

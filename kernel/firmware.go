@@ -13,7 +13,7 @@ var processors [maxCPUs]uint32
 
 var processorCount int
 
-// openFirmware finds the ACPI tables; false if the machine has none.
+// openFirmware finds the ACPI tables. It returns false if the machine has none.
 func openFirmware() (acpi.Tables, bool) {
 	rsdp := machine.RSDP
 	if rsdp == 0 {

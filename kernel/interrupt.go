@@ -57,8 +57,8 @@ func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	return io.inputs
 }
 
-// seeRegisters maps registers of the chipset in the window (the mapping of physical memory), uncached, and returns their
-// address. The registers are outside of the machine's memory.
+// seeRegisters maps a page of registers of the chipset, uncached, and returns its virtual address. The page is mapped
+// in the window (the mapping of physical memory), outside of the machine's memory.
 func seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
 	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
@@ -143,7 +143,8 @@ func closeInterrupt(number uint64) int64 {
 	return 0
 }
 
-// ring handles the arrival of a device interrupt. A level-triggered line stays masked until doneInterrupt.
+// ring records a device interrupt that has arrived, and wakes the runtime's poller. A level-triggered line
+// stays masked until doneInterrupt.
 func ring(c *cpu, number int) {
 	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
 		l.mask(number) // doneInterrupt unmasks the line

@@ -212,7 +212,8 @@ func flagsOf(rights space.Rights) uint64 {
 	return flags
 }
 
-// freed contains pages that were removed from the tables, as long as a CPU may still have a translation to them.
+// freed contains physical pages that were removed from the page tables, until no CPU has a translation to them
+// any more.
 var freed [512]uint64
 
 // discard unmaps all pages from va to end, and the page tables that are empty afterwards. It frees them when no CPU
@@ -309,7 +310,8 @@ func inImage(addr, end uint64, want space.Rights) bool {
 	}
 }
 
-// regionAt returns the region of an address in which pages are populated on demand.
+// regionAt returns the region that contains an address and whose pages are populated on demand. It returns
+// false if there is none.
 func regionAt(addr uint64) (space.Region, bool) {
 	if addr >= zeroed.Start && addr < zeroed.End {
 		return space.Region{Start: zeroed.Start, End: zeroed.End, Rights: space.Read | space.Write}, true

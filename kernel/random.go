@@ -13,7 +13,7 @@ import (
 // Random numbers, for getrandom(2) and for the auxiliary vector (AT_RANDOM). The generator is ChaCha8. After each
 // request its key is replaced by some of its own output, so an attacker who obtains the key learns nothing about
 // earlier output. New entropy is combined with the key by exclusive or, so even bits that an attacker chooses do
-// not weaken it. See docs/decisions.
+// not weaken it. See decision 19 in docs/decisions.
 
 // random is the generator. The kernel's lock protects it.
 var random struct {
@@ -43,8 +43,8 @@ func stir(bits [4]uint64) {
 	random.Seed(key)
 }
 
-// stirOwn mixes in numbers from the processor's own source (RDRAND), if it has one. Some processors return the same
-// number for ever after a suspend; such numbers are ignored.
+// stirOwn mixes numbers from the processor's own source (RDRAND) into the generator's key, if the processor has
+// one. Some processors return the same number for ever after a suspend; such numbers are ignored.
 func stirOwn() {
 	random.stirred = clock.now()
 	if !have.Random {

@@ -7,7 +7,7 @@ import "sync/atomic"
 // come too early for it.
 type request uint32
 
-// ask makes a request. Any CPU may call it.
+// ask makes a request to the CPU that owns r. Any CPU may call it.
 func (r *request) ask() { atomic.AddUint32((*uint32)(r), 1) }
 
 // open reports whether a request has not been served yet.

@@ -82,7 +82,7 @@ func Begin() (frameAt, vector uintptr) {
 	return leave(c)
 }
 
-// must ends the machine with an error message if p is not empty.
+// must ends the machine with the message p, unless p is empty.
 func must(p boot.Problem) {
 	if p != "" {
 		say("loam: ")

@@ -147,7 +147,8 @@ const (
 	ContextVector = 256
 )
 
-// save stores the x87 state of the context that is in the processor, if there is one.
+// save stores the x87 state in the page of the context to which it belongs, if the processor holds the state
+// of one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return
@@ -158,8 +159,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
-// all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
+// context. Then it drops all translations, or leaves the address space if that is retired.
 func (c *cpu) forget() {
 	c.save()
 	if c.root != atomic.LoadUint64(&retired) {

@@ -27,7 +27,7 @@ const (
 	widenFrom = 1 << 20
 )
 
-// widen grows the table if widenEvery has passed.
+// widen makes QEMU enlarge its table of translations, if widenEvery has passed since the last time.
 func (c *cpu) widen(now int64) {
 	if now < c.widenAt {
 		return

@@ -64,13 +64,14 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
-// takeTable is TakeZeroed for a page of a Space. giveTable frees the page.
+// takeTable returns a zeroed page for a Space, and counts it as a page table. giveTable frees such a page.
 func (p *Pages) takeTable() (uint64, bool) { return p.takeFor(&p.used.Tables) }
 
-// takeThread is TakeZeroed for the registers of a thread. giveThread frees the page.
+// takeThread returns a zeroed page for the registers of a thread, and counts it. giveThread frees such a
+// page.
 func (p *Pages) takeThread() (uint64, bool) { return p.takeFor(&p.used.Threads) }
 
-// takeFor is TakeZeroed, and also adds the page to a counter. purpose is a field of p.used.
+// takeFor returns a zeroed page, and adds it to a counter, the field of p.used that purpose points to.
 func (p *Pages) takeFor(purpose *int64) (uint64, bool) {
 	pa, ok := p.TakeZeroed()
 	if ok {
