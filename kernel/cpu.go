@@ -22,7 +22,7 @@ type cpu struct {
 	crashEnd uintptr // upper end of the stack on which faults in the kernel are handled
 	task     [amd64.TaskSize]byte
 	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
-	dozes    uint32 // not 0: the CPU waits for the lock with interrupts enabled
+	dozes    uint32 // not 0: the CPU waits for the kernel's lock with interrupts enabled
 
 	// The fields up to last are used by the code that enters and leaves ring 3 (user.go).
 	root uint64 // value of CR3

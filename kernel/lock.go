@@ -22,8 +22,8 @@ var dozing uint64
 // chosen without measurements of alternatives.
 const tries = 300
 
-// lock acquires the lock. While it waits, it serves flush requests, since the holder may be waiting for this CPU's
-// flush.
+// lock acquires the kernel's lock. While it waits, it serves flush requests, since the holder may be waiting for
+// this CPU's flush.
 func lock(c *cpu) {
 	for left := tries; !atomic.CompareAndSwapUint32(&big, 0, 1); left-- {
 		c.flushIfAsked()
@@ -36,7 +36,7 @@ func lock(c *cpu) {
 	c.flushIfAsked()
 }
 
-// doze halts the CPU until an interrupt, unless the lock is free.
+// doze halts the CPU until an interrupt, unless the kernel's lock is free.
 func (c *cpu) doze() {
 	atomic.OrUint64(&dozing, 1<<c.number)
 	c.dozes = 1
@@ -52,8 +52,8 @@ func Interrupted(self, frameAddress uintptr) {
 	cpuAt(self).interrupt(frameByAddress(frameAddress).Vector)
 }
 
-// unlock releases the lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze, that CPU
-// wakes the next one in turn.
+// unlock releases the kernel's lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze,
+// that CPU wakes the next one in turn.
 func unlock(c *cpu) {
 	atomic.StoreUint32(&big, 0)
 	if who := atomic.LoadUint64(&dozing); who != 0 {

@@ -81,8 +81,8 @@ func pause(nanos int64) {
 	}
 }
 
-// heldClock returns a copy of the clock, for the first CPU while it does not hold the lock: CPUs that already run
-// may correct the original meanwhile.
+// heldClock returns a copy of the clock, for the first CPU while it does not hold the kernel's lock: CPUs that
+// already run may correct the original meanwhile.
 func heldClock() keeper {
 	c := &cpus[0]
 	lock(c)

@@ -1,5 +1,6 @@
 // Package task runs Linux programs: their processes and threads, from the first instruction to the last. It joins the
-// pure packages below it (mem, exec, task/signal, task/futex, task/family) with the personality (posix, posix/call).
+// pure packages below it (mem, exec, task/signal, task/futex, task/family) with the Linux personality (posix,
+// posix/call).
 //
 //	System   all processes, futexes, and the files that are mapped
 //	Process  what the threads of a process share: memory, signals, descriptors, limits

@@ -8,8 +8,8 @@ import (
 	"loam/mem"
 )
 
-// memory is the memory of a task's process as the personality sees it (call.Memory). An access makes missing pages
-// present, and returns EFAULT if the process may not access an address.
+// memory is the memory of a task's process as the calls of package posix see it (call.Memory). An access makes
+// missing pages present, and returns EFAULT if the process may not access an address.
 type memory struct{ t *Task }
 
 // Read implements call.Memory.

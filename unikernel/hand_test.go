@@ -374,7 +374,8 @@ var publishedTests = map[string]func(*served){
 	},
 }
 
-// shout sends urgent data (MSG_OOB) from the peer. The peer itself receives urgent data in line.
+// shout sends urgent data (MSG_OOB) from the peer to the program. The peer itself receives urgent data in
+// line (SO_OOBINLINE).
 func (s *served) shout(c *net.TCPConn, text string) {
 	s.t.Helper()
 	raw, err := c.SyscallConn()
@@ -390,7 +391,7 @@ func (s *served) shout(c *net.TCPConn, text string) {
 	}
 }
 
-// rounds plays the client for programs that wait with an epoll set.
+// rounds acts as the client of a program that waits with an epoll set.
 func (s *served) rounds(c *net.TCPConn) {
 	s.t.Helper()
 	for range 3 {

@@ -79,8 +79,8 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	return m
 }
 
-// load passes the program and its configuration to QEMU, and creates the ports that connect them to this
-// process.
+// load passes the program and its configuration to QEMU, and creates the ports that connect the machine to
+// this process.
 func (m *monitor) load(program, config []byte) error {
 	kernel, err1 := m.memory("image", program)
 	words, err2 := m.memory("config", config)

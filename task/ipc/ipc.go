@@ -198,7 +198,7 @@ func putInts(b []byte, ints ...int) {
 	}
 }
 
-// statted returns the object for IPC_STAT, by its ID, or for variants such as SHM_STAT, by its place in the table.
+// statted returns the object for IPC_STAT, by its ID, or for variants such as SHM_STAT, by its index in the table.
 func statted[T any](c sysv.Caller, a call.Args, byID, any bool, find, at func(sysv.Caller, int32, uint32) (T, linux.Errno)) (T, linux.Errno) {
 	access := uint32(0o444)
 	switch {

@@ -167,7 +167,8 @@ func IgnoredSignals() (set uint64) {
 	return set
 }
 
-// region implements fs.Memory: reserved address space whose pages are allocated on first use.
+// region is the memory of a file that the program maps. It implements fs.Memory: a reserved range of
+// addresses whose pages are allocated on first use.
 type region struct {
 	at, size, usable uintptr
 }

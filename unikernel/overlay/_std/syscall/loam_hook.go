@@ -67,8 +67,9 @@ func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 	return r1, errno
 }
 
-// loamWhose reports whether Loam owns a call, and returns the first argument as the owner numbers it. Every
-// system call of the program pays its cost. It is nosplit because its callers are.
+// loamWhose reports whether Loam serves a call, or the host. It returns the first argument; if this is a
+// descriptor of the host, it returns the host's number of the descriptor. Every system call of the program
+// runs this function. It is nosplit because its callers are.
 //
 //go:nosplit
 func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {
