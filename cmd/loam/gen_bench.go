@@ -130,7 +130,7 @@ func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	return f.show(cmd, rows, counted)
 }
 
-// nothing reports whether no method could be measured.
+// nothing reports whether every row has an error instead of a measurement.
 func nothing(rows []bench.Row) bool {
 	for i := range rows {
 		if rows[i].Error == "" {

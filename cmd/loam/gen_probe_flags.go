@@ -137,7 +137,7 @@ func parseFormat(s string) (probe.Format, error) {
 	return 0, &usageError{s + " is no output", "use --output json or --output csv"}
 }
 
-// whom reads the ranges of targets, and the ranges of addresses to exclude.
+// whom sets the targets of o, and the addresses that are excluded, from the arguments and the flags.
 func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
 		return err
@@ -173,7 +173,7 @@ func ranges(flag string, given []string, fileFlag, file string) (list []target.R
 	return append(list, more...), nil
 }
 
-// kind sets the kind of probe, its ports and its payload.
+// kind sets the kind of probe, its ports and its payload in o, from the flags.
 func (f *probeFlags) kind(o *session.Options) (err error) {
 	c := &o.Probe
 	given := 0
@@ -228,7 +228,8 @@ func parsePorts(list string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// speed sets the rate. The default for public addresses is guard.ModestRate.
+// speed sets the rate of probes in o. Without --rate and without --public, the rate is guard.ModestRate if a
+// target is a public address; without --rate it is otherwise unlimited.
 func (f *probeFlags) speed(o *session.Options) error {
 	text := f.rate
 	if text == "" {
@@ -250,7 +251,7 @@ func (f *probeFlags) speed(o *session.Options) error {
 	return nil
 }
 
-// results sets the fields of the results.
+// results sets in o which fields of a result are written.
 func (f *probeFlags) results(o *session.Options) (err error) {
 	o.Fields = probe.DefaultFields(o.Probe.Kind)
 	if f.fields != "" {

@@ -185,7 +185,7 @@ func openCapture(in io.Reader, name string) (*os.File, error) {
 	return spool, nil
 }
 
-// longSpan is a duration: for a replay that takes longer, the command prints a remark.
+// longSpan is a limit: if a replay will take longer, the command prints how to make it shorter.
 const longSpan = time.Hour
 
 // remark prints how the sent frames will differ from the captured frames.
