@@ -37,7 +37,7 @@ type Device interface {
 	// when the device is resized. Requests beyond it fail with ErrRange.
 	Size() int64
 	// Resized returns a channel of capacity 1. The device sends, without blocking, after Size has changed. If
-	// the channel is full, the user has yet to receive an earlier notice, and will then see this change too.
+	// the channel is full, the user has not received the earlier notice yet, and will see this change too.
 	// The user of the device receives. It is never closed, and nil if Size cannot change.
 	Resized() <-chan struct{}
 

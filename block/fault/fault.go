@@ -90,8 +90,8 @@ type Device struct {
 	gone    error // why requests are rejected; nil: they are accepted
 	closed  bool
 	// work has capacity 1. A goroutine that changes machine, gone or cut sends a value, without blocking: if
-	// work is full, loop has yet to receive, and will then see the change too. Only loop receives. It is
-	// never closed.
+	// work is full, loop has not taken the earlier value yet, and will see the change when it does. Only loop
+	// receives. It is never closed.
 	work chan struct{}
 	cut  *uint64 // seed of a power cut that loop must carry out
 	done chan struct{}

@@ -350,7 +350,8 @@ func (s *FileSystem) listAhead(up *node, c *names) {
 	}
 }
 
-// nextBatch returns files of a directory whose content is not known, if files of its siblings are read.
+// nextBatch returns files of directory d whose content is not cached. It returns none unless the program
+// reads files of other subdirectories of the same parent, whose cached names are up.
 func (s *FileSystem) nextBatch(up *names, d *node) batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -117,7 +117,8 @@ func (s *session) serve(h ninep.Header) error {
 	return nil
 }
 
-// work is the second part of a request. It uses only the FID that it holds.
+// work is the second part of serving a request. In the first part, a function of newHandlers has decoded the
+// request and looked its FIDs up. The second part uses only the FID that it holds.
 type work struct {
 	do    func() (ninep.Message, error)
 	slow  bool // it may take long, and runs in its own goroutine
