@@ -41,7 +41,7 @@ type Process struct {
 	alarm      account.Alarm
 	stops      chan struct{} // receives when the process has been stopped: see the method Stopped
 
-	past, children   account.Usage // of threads, and of children with theirs, that have ended
+	past, children   account.Usage // usage of the threads that have ended, and of the children that have ended (with the usage of their own children)
 	virtual, profile account.Timer // timers of setitimer(2): ITIMER_VIRTUAL and ITIMER_PROF
 	warned           uint64        // seconds of CPU time before which SIGXCPU is not sent again
 	timed            atomic.Bool   // a timer of CPU time runs: see expire

@@ -50,8 +50,8 @@ type served struct {
 	t     *testing.T
 	where string
 	cmd   *exec.Cmd
-	lines *bufio.Scanner // lines of its output
-	ports [4]string      // its ports, as the host sees them
+	lines *bufio.Scanner // lines of the program's output
+	ports [4]string      // the program's ports, as the host sees them
 	guest [4]string      // the same ports as the program sees them, as addresses HOST:PORT
 }
 

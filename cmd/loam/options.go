@@ -172,9 +172,9 @@ type network struct {
 	kind     networkKind
 	tap      string       // name of the tap device
 	address  netip.Prefix // IPv4 address of the program
-	gateway  netip.Addr   // not valid: none
+	gateway  netip.Addr   // IPv4 gateway of the program; not valid: none
 	address6 netip.Prefix // IPv6 address; if neither address is valid: DHCP and router advertisements
-	gateway6 netip.Addr   // not valid: none
+	gateway6 netip.Addr   // IPv6 gateway of the program; not valid: none
 	loopback bool         // for the user network: the program can reach the host's loopback
 }
 

@@ -124,7 +124,7 @@ func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
-		if unsent := len(c.out) - k.size; unsent > 0 { // only the replies to unsent requests can make room
+		if unsent := len(c.out) - k.size; unsent > 0 { // the window is full of requests, some of which were not sent yet: without sending them, no reply would make room
 			rest := append([]byte(nil), c.out[unsent:]...)
 			c.out = c.out[:unsent]
 			c.mu.Unlock()

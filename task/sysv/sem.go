@@ -209,7 +209,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // another of its operations, which has IPC_NOWAIT, is now impossible
+				errno = linux.EAGAIN // another operation of the same call is impossible now, and that one has IPC_NOWAIT
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 
 	"loam/abi/linux"
 	"loam/posix"

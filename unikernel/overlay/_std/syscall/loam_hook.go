@@ -10,7 +10,7 @@ package syscall
 // If the stack moved here, these addresses would be stale. loamCall encodes them relative to the stack
 // before it calls anything that may grow the stack.
 
-import "unsafe" // and for go:linkname
+import "unsafe" // go:linkname requires this import too
 
 // A descriptor of the host is numbered in the guest as its host number plus loamHostFD. The program knows
 // none of them; Loam's own links and streams use them. Linux and Loam both hand out the lowest free number,
