@@ -135,7 +135,7 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 		addr, size = a.A4, a.A5
 	case linux.SYS_EPOLL_PWAIT, linux.SYS_EPOLL_PWAIT2:
 		addr, size = a.A5, a.A6
-	case linux.SYS_PSELECT6: // the last argument is the address of an address and a size
+	case linux.SYS_PSELECT6: // the last argument points to the address and the size of the mask
 		if a.A6 == 0 {
 			return false, 0
 		}
@@ -211,8 +211,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
-// Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until the duration most has passed, or until a request for
+// the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:

@@ -1,6 +1,6 @@
-// Package task runs Linux programs: their processes and threads, from the first instruction to the last. It joins the
-// pure packages below it (mem, exec, task/signal, task/futex, task/family) with the Linux personality (posix,
-// posix/call).
+// Package task runs Linux programs: their processes and threads, from the first instruction to the last. It connects
+// the packages that decide and do not wait (mem, exec, task/signal, task/futex, task/family) with the packages that
+// implement Linux's system calls (posix, posix/call).
 //
 //	System   all processes, futexes, and the files that are mapped
 //	Process  what the threads of a process share: memory, signals, descriptors, limits
@@ -30,7 +30,9 @@
 //
 // # Rejected
 //
-//   - A goroutine that owns all processes and receives requests: a call of a signal mask would cost two switches.
+//   - A goroutine that owns all processes and receives requests: a call that sets a signal mask would cost
+//     two switches between goroutines.
 //   - A lock per process. Sending a signal to a group, waiting for children and the end of a process touch several
-//     processes; one lock makes these steps atomic. A profile that shows waiting for it would change this.
+//     processes; one lock makes these steps atomic. To be reconsidered if a profile shows that threads
+//     wait for the lock.
 package task

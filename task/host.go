@@ -18,7 +18,8 @@ import (
 
 // HostConfig describes the program in ring 0.
 type HostConfig struct {
-	// Process has the descriptors and the place in the file tree. Children get copies of both.
+	// Process has the descriptors, the working folder and the root folder of the program. Children get
+	// copies.
 	Process *posix.Process
 	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
 	Signal func(n int)

@@ -35,7 +35,7 @@ type Process struct {
 	stopSignal signal.Number
 	forker     family.PID // the thread that has created the process; 0: none
 	links      trace.ProcessLinks
-	news       chan struct{} // closed and replaced when a child has news
+	news       chan struct{} // closed and replaced when a child has ended, stopped or continued
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
 	alone      chan struct{} // closed when one thread is left; nil if no thread waits for that (execve)
 	alarm      account.Alarm

@@ -42,7 +42,7 @@ type Config struct {
 // System is the set of all Linux processes of a machine.
 type System struct {
 	config  Config
-	clock   func() int64 // the clock: Config.Clock, or its replacement
+	clock   func() int64 // clock by which CPU time is measured: Config.Clock, or CLOCK_MONOTONIC
 	memory  mem.Memory
 	account mem.Account
 	cache   *cache.Cache

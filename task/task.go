@@ -139,7 +139,7 @@ func (t *Task) serve() {
 		return
 	}
 	if number, ok := t.enterCall(number); ok {
-		t.rearm() // the stop has consumed the interrupt
+		t.rearm() // during the stop, the task has received from interrupt, perhaps the value for another request
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
@@ -152,7 +152,7 @@ func (t *Task) execute(number uint64) {
 	if errno == noResult {
 		return
 	}
-	f = t.thread.Registers() // execve has replaced the thread of the machine
+	f = t.thread.Registers() // read again, because execve may have replaced t.thread
 	if errno == 0 {
 		f.AX = n
 		return

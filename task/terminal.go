@@ -83,7 +83,8 @@ func (t *Task) callAs(files *posix.Process, creds *credential.Set) {
 	t.caller.Process.SetMember(member{groups{t.process.system}, t})
 }
 
-// attach gives the first process of a terminal, whose input is descriptor 0, a session of its own with that terminal.
+// attach makes the task's process the leader of a new session, whose controlling terminal is the terminal at
+// descriptor 0.
 func (t *Task) attach() linux.Errno {
 	p, s := t.process, t.process.system
 	s.mu.Lock()

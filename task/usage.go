@@ -13,8 +13,8 @@ import (
 	"loam/task/signal"
 )
 
-// CPU time is accounted where a thread leaves and enters ring 3. The time within Run is user time. The time between two
-// Runs is system time, without the waits. A thread that is runnable but has no processor is charged for it.
+// CPU time is accounted where a thread leaves and enters ring 3. The time within Run is user time. The time between
+// two Runs is system time, except for waits. A thread that is runnable but has no processor is charged for it.
 
 // charge adds the CPU time since the last call of charge to a counter.
 func (t *Task) charge(to *atomic.Int64) {
@@ -50,8 +50,8 @@ func (t *Task) rest(asleep bool) {
 	t.sleeps.Store(false)
 }
 
-// sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
-// a file counts only if it was mapped by a fault of its own.
+// sample records the peak of resident memory. It uses the number of private pages or, if that is larger, the number
+// of page faults since execve. So a page of a file counts only if the fault that mapped it was for this page.
 func (t *Task) sample() {
 	if t.memory() == nil { // the program in ring 0 makes the call
 		return

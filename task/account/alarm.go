@@ -39,7 +39,7 @@ func (i *Alarm) left() (left, interval time.Duration) {
 	return max(time.Until(i.at), time.Microsecond), i.interval
 }
 
-// expire restarts a periodic timer and calls ring.
+// expire is called when the time has come: it restarts a periodic timer, and calls ring.
 func (i *Alarm) expire(ring func()) {
 	i.mu.Lock()
 	i.at = time.Time{}

@@ -1,8 +1,8 @@
 // Package family keeps the relations of processes: parents and children, process groups, sessions, and who may
 // wait for whom (fork(2), setpgid(2), setsid(2), wait(2); POSIX.1-2017, 3.93, 11.1).
 //
-// It is a pure machine. A Tree holds all processes by number; the caller has one lock around it, sends the
-// signals that results name, and wakes parents that wait.
+// It is a pure state machine: it does not wait, and takes no lock. A Tree holds all processes by number; the
+// caller has one lock around it, sends the signals that results name, and wakes parents that wait.
 //
 // # Life of a process
 //

@@ -142,8 +142,9 @@ func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, 
 	return 0, errno
 }
 
-// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and others wait for it. It
-// returns their number. Errors: EAGAIN, EINVAL, EFAULT, EDEADLK, ESRCH.
+// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and the other waiters
+// are moved to the queue of the lock. It returns the number of all these waiters. Errors: EAGAIN, EINVAL, EFAULT,
+// EDEADLK, ESRCH.
 func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	switch {

@@ -6,8 +6,9 @@ import (
 	"loam/abi/linux"
 )
 
-// The words of futexes. A program changes the words of its locks by atomic instructions while the kernel changes them, so the
-// kernel compares and swaps, too. An access without the lock makes the page present, so that no page is loaded with the lock.
+// The words of futexes. A program changes the words of its locks by atomic instructions while the kernel changes
+// them, so the kernel compares and swaps, too. Before the lock of Objects is acquired, an access to the word makes
+// the page present, so that no page is loaded while the lock is held.
 
 // word reads a word. Errors: EFAULT.
 func word(c Caller, addr uint64) (uint32, linux.Errno) {

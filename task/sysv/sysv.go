@@ -1,9 +1,9 @@
 // Package sysv keeps System V's interprocess communication: shared memory segments, sets of semaphores and queues of messages,
 // with their keys, permissions and limits (sysvipc(7)).
 //
-// It is a pure machine. The caller has one lock around a State, copies structures from and to programs, supplies the time in
-// each Caller, and parks a thread whose operation is not possible yet. A Waiter calls its Wake when the operation may have
-// become possible.
+// It is a pure state machine: it does not wait, and takes no lock. The caller has one lock around a State, copies
+// structures from and to programs, supplies the time in each Caller, and parks a thread whose operation is not
+// possible yet. A Waiter calls its Wake when the operation may have become possible.
 //
 // The ID of an object consists of its index in a table and the number of objects that were stored there so far. A key
 // is mapped to an ID. An object with the key IPC_PRIVATE is found by its ID only.

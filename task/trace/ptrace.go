@@ -167,7 +167,7 @@ func control(t Thread, a call.Args) linux.Errno {
 	return 0
 }
 
-// peekPoke implements PTRACE_PEEKDATA and PTRACE_POKEDATA. Errors: EIO where there is no memory.
+// peekPoke implements PTRACE_PEEKDATA and PTRACE_POKEDATA. Errors: EIO for an address that is not mapped.
 func peekPoke(t Thread, a call.Args) (uint64, linux.Errno) {
 	s := t.System()
 	s.Lock()

@@ -24,7 +24,7 @@ type Caller interface {
 // Wanted is the set of events that a wait requests.
 type Wanted struct {
 	family.Wanted
-	Own bool // __WNOTHREAD: no threads that other threads of the process trace
+	Own bool // __WNOTHREAD: threads that other threads of the process trace are not selected
 }
 
 // Serve executes a call that waits for children.
