@@ -8,7 +8,7 @@ import (
 	"loam/kernel/thread"
 )
 
-// Each system call that the core serves has a function in this file, named after the call. The function call in
+// Each system call that the kernel serves has a function in this file, named after the call. The function call in
 // table.go selects one by the number of the call; table.go is generated from the table of calls in posix/call. The
 // bool result is false if the thread does not resume with a result: it now waits or has ended. Arguments have the
 // types and order that Linux defines.

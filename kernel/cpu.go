@@ -96,7 +96,7 @@ func (c *cpu) runs(page uintptr) {
 	putAddress(c.task[amd64.TaskStacks:], c.frameEnd)
 }
 
-// putAddress stores an address at a place that may be unaligned.
+// putAddress stores addr in the first bytes of b, which need not be aligned.
 func putAddress(b []byte, addr uintptr) {
 	for i := range 8 {
 		b[i] = byte(addr >> (8 * i))

@@ -9,8 +9,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Services of the core for package kernel/user, which runs threads in ring 3: physical pages, roots of address
-// spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
+// Services of the kernel for package kernel/user, which runs threads in ring 3: physical pages, roots of
+// address spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
 
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool { return have.XSave && have.FSGSBase && have.NoExecute }

@@ -5,12 +5,12 @@ import (
 	"loam/exec/vdso"
 )
 
-// The page of clocks that processes in ring 3 read without a system call (package exec/vdso). The core writes it each
-// time its own clock changes, while it holds the kernel's lock, so that a process that uses both the page and system
+// The page of clocks that processes in ring 3 read without a system call (package exec/vdso). The kernel writes it
+// each time its own clock changes, while it holds its lock, so that a process that uses both the page and system
 // calls never sees time go back.
 
-// sharedClock is the address of the page of clocks; 0: there is none yet. It is not a pointer, because the core must not
-// store pointers: during a garbage collection, that would call the runtime's write barrier.
+// sharedClock is the address of the page of clocks; 0: there is none yet. It is not a pointer, because the kernel
+// must not store pointers: during a garbage collection, that would call the runtime's write barrier.
 var sharedClock uintptr
 
 // shareClock begins to keep the clocks in a page, which stays valid for ever.

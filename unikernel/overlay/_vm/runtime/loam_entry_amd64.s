@@ -1,4 +1,4 @@
-// Entry to the kernel core, and return from it.
+// Entry to the kernel, and return from it.
 //
 // A thread of the Go runtime enters in one of three ways: by a call of loamGate, which replaces each
 // SYSCALL instruction of the standard library; by a SYSCALL instruction in other assembly (loamTrap);
