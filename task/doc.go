@@ -19,9 +19,9 @@
 //
 // # Waiting
 //
-// A thread that waits is a parked goroutine. Every wait ends by its event, its time, or the interrupt channel of the
-// task. alert sends to that channel and kicks the thread out of ring 3; the task then looks at its signals. A call
-// that ends with EINTR is made again or not as signal(7) says.
+// A thread that waits is a parked goroutine. Every wait ends by its event, its timeout, or the interrupt channel of the
+// task. alert sends to that channel and kicks the thread out of ring 3; the task then looks at its signals. Whether a
+// call that ends with EINTR is made again depends on the call and on the handler (signal(7)).
 //
 // # Locks
 //

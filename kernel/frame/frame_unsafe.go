@@ -129,7 +129,7 @@ func (a *Allocator) AllocBlock() (uint64, bool) {
 }
 
 // Contiguous returns the physical address of contiguous pages, which are not zeroed; false if there is no such
-// range. It uses only pages that were never used or belong to whole blocks.
+// range. It uses only pages that were never allocated, and blocks in which all pages are free.
 func (a *Allocator) Contiguous(pages uint64) (uint64, bool) {
 	if pages == 0 || pages > uint64(a.blocks)*blockPages {
 		return 0, false

@@ -75,7 +75,7 @@ const head = `# Test suites of other projects, in ring 3
 as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
 on the Linux of the host. A test that this root folder does not allow fails or is skipped on both sides.
 
-The column "not passed on both" counts tests that are skipped or fail on both sides. A test that hangs made no progress for as long as
+The column "not passed on both" counts tests that are skipped or fail on both sides. The result "hang" means that a test made no progress for as long as
 ` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
 A reason begins with "ours" if Loam has a fault or lacks a feature, and with "other" if the host, the emulator or the test
 is the cause.

@@ -193,7 +193,7 @@ func TestCallsOfTheHost(t *testing.T) {
 
 // Calls with arguments that the filter must reject, made from places where the call itself is allowed.
 //
-// long: it is a table.
+// long: the function consists of a table.
 func TestArguments(t *testing.T) {
 	filter := testFilter(t)
 	const anonymous = linux.MAP_ANONYMOUS | linux.MAP_PRIVATE
