@@ -21,8 +21,8 @@ func newGenProbe() *cobra.Command {
 		Short: "Find the addresses of large ranges that answer, without losing answers",
 		Long: `Probe sends a probe to every address of the ranges, and sends it again to addresses that do not
 answer: an ICMP echo request, a TCP SYN to ports, a UDP datagram, or an ARP request. The order of the
-addresses is pseudo-random; it is computed, so its memory does not grow with the ranges. Answers
-are authenticated: a host that has not seen the probe cannot forge one.
+addresses is pseudo-random; it is computed, so the memory that probe needs does not grow with the
+ranges. Answers are authenticated: a host that has not seen the probe cannot forge one.
 
   loam gen probe 10.0.0.0/16 --allow-private
   loam gen probe 10.0.0.0/16 --allow-private --tcp 22,80,443 --rate 10k -O csv -o open.csv
