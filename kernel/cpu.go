@@ -21,7 +21,7 @@ type cpu struct {
 	crashEnd uintptr // upper end of the stack on which faults in the kernel are handled
 	task     [amd64.TaskSize]byte
 	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
-	dozes    uint32 // not 0: the CPU waits for the lock with interrupts enabled
+	dozes    uint32 // not 0: the CPU waits for the kernel's lock with interrupts enabled
 
 	// The fields up to last are used by the code that enters and leaves ring 3 (user.go).
 	root uint64 // value of CR3
@@ -81,14 +81,15 @@ func (k *core) prepare(c *cpu) {
 	}
 }
 
-// runs makes the next trap on this CPU store its frame in a thread's page.
+// runs prepares the CPU to run a thread: the processor stores the frame of the next trap in the thread's
+// page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
 	putAddress(c.task[amd64.TaskStacks:], c.frameEnd)
 }
 
-// putAddress stores an address at a place that may be unaligned.
+// putAddress stores addr in the first bytes of b, which need not be aligned.
 func putAddress(b []byte, addr uintptr) {
 	for i := range 8 {
 		b[i] = byte(addr >> (8 * i))

@@ -9,13 +9,13 @@ import (
 )
 
 // The path through the kernel. The entry code saves a thread's registers in the thread's page and calls Enter.
-// Enter acquires the lock and serves the call, the fault or the interrupt. Then leave serves device interrupts,
-// corrects the clock, expires timeouts, chooses a thread, delivers its signals, arms the timer and releases the
-// lock. The entry code resumes the frame that leave returns.
+// Enter acquires the kernel's lock and serves the call, the fault or the interrupt. Then leave serves device
+// interrupts, corrects the clock, expires timeouts, chooses a thread, delivers its signals, arms the timer and
+// releases the kernel's lock. The entry code resumes the frame that leave returns.
 //
-// Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the lock. A thread is
-// Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one queue, and
-// each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
+// Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the kernel's lock. A
+// thread is Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one
+// queue, and each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
 
 // Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the
 // thread that ran. It returns the frame to resume, and the address of its vector registers, or 0 if there are none
@@ -132,7 +132,7 @@ func (k *core) choose(c *cpu, now int64) {
 	}
 }
 
-// giveWay makes the next choose prefer another thread, if one is ready.
+// giveWay makes the next call of choose select another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
 // shareWork wakes an idle CPU if other threads are ready in addition to the running one: at once, or under emulation after

@@ -65,8 +65,8 @@ func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 // little of them: the table of its heap's arenas has 32 MiB.
 const sparse = 64 << 20
 
-// alignment returns the alignment of a mapping of size bytes. Go needs 64 MiB for the arenas of its heap, and maps again if
-// it gets less. Big pages need 2 MiB.
+// alignment returns the alignment of a mapping of size bytes. The arenas of Go's heap need 64 MiB: if the alignment is
+// smaller, the runtime makes another mapping. Big pages need 2 MiB.
 func alignment(size uint64) uint64 {
 	const arena = 64 << 20
 	switch {

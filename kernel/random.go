@@ -12,7 +12,7 @@ import (
 // Random numbers, for getrandom(2) and for the auxiliary vector (AT_RANDOM). The generator is ChaCha8. After each
 // request its key is replaced by some of its own output, so an attacker who obtains the key learns nothing about
 // earlier output. New entropy is combined with the key by exclusive or, so even bits that an attacker chooses do
-// not weaken it. See docs/decisions.
+// not weaken it. See decision 19 in docs/decisions.
 
 // generator is the generator of random numbers.
 type generator struct {

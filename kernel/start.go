@@ -15,7 +15,7 @@ var entries struct {
 
 	Sigreturn uintptr // return address of signal handlers
 	CPU       uintptr // entry point of another CPU
-	CrashG    uintptr // a g whose stack has no bounds
+	CrashG    uintptr // address of the g for code that runs during a crash; the stack of this g has no bounds
 }
 
 // Start is called by the entry code, once, on the first CPU. info is the physical address of the boot information

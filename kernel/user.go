@@ -9,8 +9,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Services of the core for package kernel/user, which runs threads in ring 3: physical pages, roots of address
-// spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
+// Services of the kernel for package kernel/user, which runs threads in ring 3: physical pages, roots of
+// address spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
 
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool {
@@ -157,7 +157,8 @@ const (
 	ContextVector = 256
 )
 
-// save stores the x87 state and the base of GS of the context that is in the processor, if there is one.
+// save stores the x87 state in the page of the context to which it belongs, if the processor holds the state
+// of one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return

@@ -240,7 +240,7 @@ func (s *FileSystem) fetch(b batch) error {
 	defer release()
 	began, until := s.begin()
 	var data Data
-	const room = 256 // for attributes and lengths
+	const room = 256 // bytes of a reply for the attributes and lengths of one file
 	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
 	if err := s.conn.call(TypeFetch, &m, &data); err != nil {
 		return err
@@ -350,7 +350,8 @@ func (s *FileSystem) listAhead(up *node, c *names) {
 	}
 }
 
-// nextBatch returns files of a directory whose content is not known, if files of its siblings are read.
+// nextBatch returns files of directory d whose content is not cached. It returns none unless the program
+// reads files of other subdirectories of the same parent, whose cached names are up.
 func (s *FileSystem) nextBatch(up *names, d *node) batch {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,9 @@ import (
 
 // Plain futexes: waiting while a word has a value, and waking.
 
-// wait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the word has
-// another value, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+// wait implements FUTEX_WAIT and FUTEX_WAIT_BITSET: it waits if the futex word has the expected value. The timeout of
+// FUTEX_WAIT is relative, and that of FUTEX_WAIT_BITSET absolute. Errors: EAGAIN if the word has another value,
+// EINVAL, EFAULT, ETIMEDOUT, EINTR.
 func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (uint64, linux.Errno) {
 	if bits == 0 {
 		return 0, linux.EINVAL
@@ -74,7 +75,8 @@ func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Er
 	return uint64(rouse(b.table.Wake(key, number(a.A3), bits))), 0
 }
 
-// requeue wakes some waiters and moves others to a second futex. Errors: EINVAL, EFAULT, EAGAIN.
+// requeue implements FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: it wakes some waiters and moves others to a second
+// futex. Errors: EINVAL, EFAULT, EAGAIN.
 func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	if !ok {
