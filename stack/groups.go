@@ -17,7 +17,7 @@ import (
 
 // receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {
-	mu sync.RWMutex // guards of
+	mu sync.RWMutex // guards the field of
 	of map[netip.Addr]*group.Reception
 }
 
@@ -108,8 +108,8 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// listen calls change on the reception of a group and reports the result to the link. It
-// may be called on any goroutine.
+// listen calls the function change on the reception of a group and reports the result to
+// the link. It may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
 	i.post(func(l *ifaceLoop) { l.updateFilter(addr) })

@@ -34,13 +34,14 @@ func (s *Stack) tapIncoming(counts *tally, ifc *Interface, f *link.Frame) {
 	s.tap(counts, ifc, f, info, nil)
 }
 
-// tapOutgoing delivers copies of a frame that is being sent, except to the socket by that
-// sends it.
+// tapOutgoing delivers copies of a frame that is being sent, except to the socket that
+// sends it (the parameter by).
 func (s *Stack) tapOutgoing(counts *tally, ifc *Interface, f *link.Frame, by *LinkConn) {
 	s.tap(counts, ifc, f, LinkFrame{Kind: FrameOutgoing, Interface: ifc.index, Partial: f.NeedsChecksum}, by)
 }
 
-// tap delivers copies of a frame to all matching sockets except by.
+// tap delivers copies of a frame to all matching sockets except the one that sends it
+// (the parameter by).
 func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame, by *LinkConn) {
 	info.at = s.now()
 	info.Type = typeOfFrame(ifc, f.Bytes())

@@ -84,7 +84,7 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 }
 
 // startAutoconf starts router discovery unless it is running. The first usable address is
-// sent to got.
+// sent to the channel got.
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}

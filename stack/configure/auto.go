@@ -64,13 +64,13 @@ func (a *Auto) Start(now Time) {
 	a.startDHCPv6(now)
 }
 
-// Await sends the first usable address to got, which has room for it.
+// Await sends the first usable address to the channel got, which has room for it.
 func (a *Auto) Await(got chan<- netip.Prefix) {
 	a.waiting = append(a.waiting, got)
 	a.Answer()
 }
 
-// Forget undoes Await: got receives no address.
+// Forget undoes Await: the channel got receives no address.
 func (a *Auto) Forget(got chan<- netip.Prefix) { a.waiting = without(a.waiting, got) }
 
 // Answer sends a usable address to calls that wait for one. It is called when an address has become usable.

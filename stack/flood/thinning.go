@@ -23,7 +23,8 @@ const never = time.Duration(1<<63 - 1)
 // that creates a Thinning calls its methods, except Active and Delivered.
 type Thinning struct {
 	device link.Thinner
-	// used reports whether a UDP port has a user, so that datagrams to it are not thinned out. known returns the known peers.
+	// The function used reports whether a UDP port has a user, so that datagrams to it are
+	// not thinned out. The function known returns the known peers.
 	used  func(port uint16) bool
 	known func() []netip.Addr
 

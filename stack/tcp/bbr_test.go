@@ -44,7 +44,7 @@ func runBBR(t *testing.T, s simSetup) *bbrSim {
 // step advances to the next event.
 func (w *sim) step() { w.until(w.events[0].at) }
 
-// reach advances until f returns true, and fails after limit.
+// reach advances until f returns true, and fails after the duration limit.
 func (w *bbrSim) reach(what string, limit time.Duration, f func() bool) {
 	w.t.Helper()
 	for end := w.now + limit; !f(); w.step() {
