@@ -16,8 +16,8 @@ type XattrFile struct {
 	FD     int
 }
 
-// xattrFile finds the file that of identifies. For a descriptor of a file outside the file tree, place.Node is nil and kind
-// is the type of the file.
+// xattrFile finds the file that the parameter of identifies. For a descriptor of a file
+// outside the file tree, place.Node is nil and kind is the type of the file.
 func (p *Process) xattrFile(of XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
 	if !of.ByFD {
 		v, place, errno = p.lookup(linux.AT_FDCWD, of.Path, of.Follow, false)

@@ -125,8 +125,8 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 	return decode(l.b), 0
 }
 
-// fill calls read with the memory at addr, or with a buffer that it then copies there. read stores up to n bytes from the
-// descriptor fd.
+// fill calls read with the memory at addr, or with a buffer that it then copies there.
+// The function read stores up to n bytes from the descriptor fd.
 func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
@@ -148,8 +148,8 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	return c.fillFrom(l.b, addr, read)
 }
 
-// fillFrom calls read, which stores bytes in b, and copies these bytes to addr in the caller's memory. It returns their
-// number. Errors: those of read, EFAULT.
+// fillFrom calls the function read, which stores bytes in b, and copies these bytes to
+// addr in the caller's memory. It returns their number. Errors: those of read, EFAULT.
 func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	n, errno := read(b)
 	if errno == 0 {
@@ -158,7 +158,8 @@ func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Er
 	return result(n, errno)
 }
 
-// drain passes the n bytes at addr in the caller's memory to write, which writes them to the descriptor fd.
+// drain passes the n bytes at addr in the caller's memory to the function write, which
+// writes them to the descriptor fd.
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
@@ -180,8 +181,8 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	return c.drainTo(l.b, fd, addr, write)
 }
 
-// drainTo copies len(b) bytes from addr to b, and passes b to write. Errors: EBADF if fd is not open, EFAULT, those of
-// write.
+// drainTo copies len(b) bytes from addr to b, and passes b to the function write. Errors:
+// EBADF if fd is not open, EFAULT, those of write.
 func (c Caller) drainTo(b []byte, fd int, addr uint64, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	if errno := c.Memory.Read(b, addr); errno != 0 {
 		return 0, c.orClosed(fd, errno)

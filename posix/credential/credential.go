@@ -65,15 +65,17 @@ func (s *Set) Has(n int) bool { return s.Effective.Has(n) }
 // InGroup reports whether gid is the effective group ID or a supplementary group ID.
 func (s *Set) InGroup(gid uint32) bool { return s.EGID == gid || slices.Contains(s.Groups, gid) }
 
-// MaySignal reports whether a thread with the credentials s may send a signal to a process with the credentials of
-// (kill(2)). The caller handles the exceptions: threads of the same process, and SIGCONT within a session.
+// MaySignal reports whether a thread with the credentials s may send a signal to a
+// process with other credentials, the parameter of (kill(2)). The caller handles the
+// exceptions: threads of the same process, and SIGCONT within a session.
 func (s *Set) MaySignal(of *Set) bool {
 	return s.Has(linux.CAP_KILL) || s.EUID == of.SUID || s.EUID == of.UID || s.UID == of.SUID || s.UID == of.UID
 }
 
-// MayTrace reports whether a thread with the credentials s may inspect a process with the credentials of (ptrace(2), ptrace
-// access mode checking). fsids selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of
-// the inspected process.
+// MayTrace reports whether a thread with the credentials s may inspect a process with
+// other credentials, the parameter of (ptrace(2), ptrace access mode checking). fsids
+// selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is
+// PR_GET_DUMPABLE of the inspected process.
 func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
 	if s.Has(linux.CAP_SYS_PTRACE) {
 		return true

@@ -78,8 +78,9 @@ func (s *Signals) take(of Source, b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// ReadFor implements read(2) by a thread, whose pending signals are in of. It waits for a signal unless nonblocking is set.
-// Errors: EINVAL, EAGAIN, EINTR.
+// ReadFor implements read(2) by a thread. The parameter of is the source of the thread's
+// pending signals. It waits for a signal unless nonblocking is set. Errors: EINVAL,
+// EAGAIN, EINTR.
 func (s *Signals) ReadFor(of Source, b []byte, nonblocking bool, task file.Task) (int, linux.Errno) {
 	n, errno := s.take(of, b)
 	if errno != linux.EAGAIN || nonblocking {

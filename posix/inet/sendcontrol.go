@@ -102,7 +102,8 @@ func setTOS(by *stack.UDPSend, c socket.Control, least int) linux.Errno {
 	return errno
 }
 
-// octetFrom returns the int value of a control message. Errors: EINVAL for a value below least or above 255.
+// octetFrom returns the int value of a control message. Errors: EINVAL for a value below
+// the minimum, least, or above 255.
 func octetFrom(c socket.Control, least int) (int, linux.Errno) {
 	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {

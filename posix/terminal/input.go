@@ -174,5 +174,5 @@ func (l *Line) put(c byte, end bool) {
 	}
 }
 
-// cut removes the input from index from on.
+// cut removes all bytes of the input whose index is at least from.
 func (l *Line) cut(from int) { l.input, l.ends = l.input[:from], l.ends[:from] }
