@@ -249,7 +249,8 @@ const (
 // DiscardPort is the default destination port: discard (RFC 863).
 const DiscardPort = 9
 
-// kindOf returns the layer kind with the given name. has reports which fields the template gives.
+// kindOf returns the layer kind with the given name. has is a function that reports which
+// fields the template gives.
 func kindOf(name string, has func(field string) bool) (*kind, bool) {
 	if name == "gre" {
 		return greKind(has), true
