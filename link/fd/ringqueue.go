@@ -137,8 +137,8 @@ func (q *RingQueue) trySend(uintptr) {
 	}
 }
 
-// WhileOpen calls look unless the queue is closed. Calls do not overlap with each other or with
-// Rings.Take.
+// WhileOpen calls the function look unless the queue is closed. Calls do not overlap with
+// each other or with Rings.Take.
 func (q *RingQueue) WhileOpen(look func()) {
 	q.in.Do(func(uintptr) {
 		q.recv.Lock()

@@ -30,8 +30,8 @@ type Ring struct {
 	mu         sync.Mutex // guards all fields below
 	slots      []*link.Frame
 	head, tail uint // positions of the next frame to take out and to put in; they wrap around
-	parked     bool // the receiver waits for ready
-	short      bool // the sender waits for room
+	parked     bool // the receiver waits for the channel ready
+	short      bool // the sender waits for the bell room
 	ended      bool // End was called: no more sends
 	closed     bool // Close was called: no more receives
 }

@@ -100,8 +100,8 @@ func (q *queue) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// readOne reads one frame. again means that there is none now. A damaged frame is counted and not
-// delivered.
+// readOne reads one frame. The result again means that there is none now. A damaged frame
+// is counted and not delivered.
 func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	if q.landing == nil {
 		q.landing = link.NewFrame(link.MaxFrame)

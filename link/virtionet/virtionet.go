@@ -209,7 +209,7 @@ func (d *Device) Close() error {
 // abandoned holds devices whose cards did not stop, so that the garbage collector does not free the
 // memory that the cards may still write to.
 var abandoned struct {
-	mu  sync.Mutex // guards the field all
+	mu  sync.Mutex // guards the field named all
 	all []*Device
 }
 
