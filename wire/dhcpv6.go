@@ -108,7 +108,8 @@ func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	return m, nil
 }
 
-// options6 calls set with each option in b. It returns false if an option is malformed or set returns false.
+// options6 calls the function set with each option in b. It returns false if an option is
+// malformed or the function returns false.
 func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
 	for len(b) > 0 {
 		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
@@ -157,7 +158,7 @@ func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
 	return true
 }
 
-// assign sets *to and returns true.
+// assign stores value in *to and returns true.
 func assign[T any](to *T, value T) bool { *to = value; return true }
 
 // parse parses the option without its header. It returns false if the option is invalid.

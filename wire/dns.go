@@ -175,7 +175,8 @@ func (m *DNS) checkRecords() error {
 	return nil
 }
 
-// parse parses the record at offset at of msg and returns the offset after it.
+// parse parses the record of msg that begins at the offset at, and returns the offset
+// after the record.
 func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	if at, err = r.Name.parse(msg, at); err != nil {
 		return 0, err
