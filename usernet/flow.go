@@ -91,7 +91,7 @@ func (f *flow) sendToGuest(g *Gateway, p []byte) {
 	g.countSent(err, UDPIn)
 }
 
-// countSent adds one to the counter passed, or to UDPDropped if err is not nil.
+// countSent adds one to the given counter, or to UDPDropped if err is not nil.
 func (g *Gateway) countSent(err error, passed Counter) {
 	if err != nil {
 		passed = UDPDropped

@@ -56,7 +56,7 @@ func (g *Gateway) handlePing(r *stack.PingRequest) {
 	p.send(dst, r.Data, r.Reply)
 }
 
-// send sends an echo request to dst. reply is called when dst has replied.
+// send sends an echo request to dst. The function reply is called when dst has replied.
 func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	if p.socket == nil {
 		p.tally.count(PingNoSocket)
@@ -80,8 +80,8 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	p.tally.count(PingOut)
 }
 
-// take removes and returns the pending request to which a reply belongs. seq is the reply's sequence number, and from
-// its source address.
+// take removes and returns the pending request to which a reply belongs. seq is the
+// reply's sequence number, and the parameter from is its source address.
 func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
