@@ -14,8 +14,8 @@ const (
 	deviceEnd   = 0xfe00_0000
 )
 
-// Hole returns a range of addresses for Assign: the largest range between deviceStart and deviceEnd that overlaps no
-// range in used. It sorts used.
+// Hole returns a range of addresses for Assign: the largest range between deviceStart and
+// deviceEnd that overlaps no range in the list used. It sorts that list.
 func Hole(used []boot.Range) (hole boot.Range) {
 	slices.SortFunc(used, func(a, b boot.Range) int { return cmp.Compare(a.Start, b.Start) })
 	at := uint64(deviceStart)

@@ -77,15 +77,15 @@ type Port struct {
 	irq   driver.Interrupt
 	depth int // size of the transmit FIFO in bytes
 
-	mu      sync.Mutex // guards in, out and failure
+	mu      sync.Mutex // guards the fields in, out and failure
 	in, out buffer
 	failure error // ErrGone after the port has failed, otherwise nil
 
 	// Notifications. Each channel has capacity 1. The sender does not block: if the channel is full, a notification is
 	// already pending.
 	kick    chan struct{} // sent by Read and Write when loop has work
-	arrived chan struct{} // sent by loop when in is not empty
-	room    chan struct{} // sent by loop when out is not full
+	arrived chan struct{} // loop sends to it when the field in is not empty
+	room    chan struct{} // loop sends to it when the field out is not full
 
 	// Locks for Read and Write, each with capacity 1: the caller that has sent to the channel holds the lock.
 	reading, writing chan struct{}

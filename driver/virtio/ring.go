@@ -135,9 +135,10 @@ func (r *Ring) Fits(n int) bool {
 	return r.err == nil && n <= r.most && (n <= r.free || r.indirect != nil && r.free > 0)
 }
 
-// Add adds a chain. out are the segments that the device reads, and in those that it writes; together there must be at
-// least one. Add panics if there is no room: see Fits. The device sees the chain after Publish. The memory belongs to
-// the device until the chain is completed.
+// Add adds a chain. The first list (out) contains the segments that the device reads, the
+// second list (in) those that it writes. Together they must have at least one segment.
+// Add panics if there is no room: see Fits. The device sees the chain after Publish. The
+// memory belongs to the device until the chain is completed.
 func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	n := len(out) + len(in)
 	if n == 0 || !r.Fits(n) {
@@ -163,8 +164,9 @@ func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	return head
 }
 
-// fill writes descriptors into a table. If next is nil it uses consecutive descriptors, otherwise descriptors from the
-// free list. It returns the number of bytes that the device may write.
+// fill writes descriptors into a table. If the list next is nil it uses consecutive
+// descriptors, otherwise descriptors from the free list. It returns the number of bytes
+// that the device may write.
 func (r *Ring) fill(table []byte, out, in []driver.Segment, next []uint16) (writable uint32) {
 	at, left := uint16(0), len(out)+len(in)
 	if next != nil {
