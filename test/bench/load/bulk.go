@@ -45,7 +45,8 @@ var pattern = func() []byte {
 
 var errDamaged = errors.New("the bytes that arrived are not those that were sent")
 
-// check compares b with the stream at offset at. Beyond the checked beginning it does nothing.
+// check compares b with the bytes of the stream that begin at the offset at. Beyond the
+// checked beginning it does nothing.
 func check(b []byte, at uint64) error {
 	from := int(at % chunk)
 	if at < checked && !bytes.Equal(b, pattern[from:from+len(b)]) {
