@@ -192,7 +192,7 @@ func (sh *shard) confirm(p *path) {
 func (sh *shard) mss(on *Interface, id tcp.ID) int {
 	p, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
-		return 536 // RFC 9293 section 3.7.1
+		return 536 // the default segment size (RFC 9293 section 3.7.1)
 	}
 	mtu := p.mtu
 	if learned, ok := sh.stack.paths.Lookup(sh.now, id.Remote.Addr().WithZone("")); ok {

@@ -24,7 +24,7 @@ type LinkConn struct {
 	watcher
 	readers socket.Waiter
 	stack   *Stack
-	cooked  bool // frames exclude the link header
+	cooked  bool // the program reads and writes frames without the link header
 	queue   queue.Messages[LinkFrame]
 	filter  atomic.Pointer[Filter]
 	bound   atomic.Pointer[linkBinding]

@@ -111,7 +111,7 @@ func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	if m.advertisement != nil {
 		mac = m.advertisement.LinkAddr
 	}
-	if !mac.IsZero() && !m.src.IsUnspecified() { // RFC 4861 sections 6.2.6 and 6.3.4
+	if !mac.IsZero() && !m.src.IsUnspecified() { // the message names the sender's link-layer address (RFC 4861 sections 6.2.6 and 6.3.4)
 		l.ndp.Learn(l.now, m.src, mac, neigh.Asked)
 	}
 	switch {

@@ -116,7 +116,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	return s.listenUDP(wire.ProtoUDP, local, o)
 }
 
-// listenUDP is ListenUDP and ListenUDPLite.
+// listenUDP implements ListenUDP and ListenUDPLite.
 func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {

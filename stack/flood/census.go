@@ -14,7 +14,7 @@ import (
 
 // Limits above which frames count as a flood.
 const (
-	CensusFrames = 4096                   // frames of any kind after which a census ends
+	CensusFrames = 4096                   // number of frames, of any kind, after which a census ends
 	censusSpan   = 200 * time.Millisecond // the frames are a flood only if they arrived within this time: more than 20,000 frames a second
 )
 

@@ -13,7 +13,7 @@ const (
 	thinShift = 4 // one frame in 16 is delivered
 	// Interval is the time after which frames that still arrive show whether the flood continues.
 	Interval  = time.Second
-	thinLeast = 512 // if fewer frames were delivered in Interval, the flood is over
+	thinLeast = 512 // if fewer frames than this were delivered in an Interval, the flood is over
 )
 
 // never is the deadline of a Thinning without a flood.

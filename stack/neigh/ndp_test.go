@@ -77,7 +77,7 @@ func TestNDPDetection(t *testing.T) {
 	}
 }
 
-// RFC 4429 section 3.3.
+// What an optimistic address may be used for: RFC 4429 section 3.3.
 func TestNDPOptimistic(t *testing.T) {
 	n := NewNDP(NDPConfig{MAC: here})
 	n.Add(0, ours6, Optimistic)

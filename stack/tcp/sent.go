@@ -71,8 +71,8 @@ type sentQueue struct {
 	transits *[]transit // for a Model, the transit of each element of buf (rate.go); otherwise nil
 	head, n  uint32
 
-	// sacked, lost and retrans are the numbers of bytes in ranges with these flags, resend those that wait to be
-	// retransmitted.
+	// sacked, lost and retrans are the numbers of bytes in ranges with these flags. resend
+	// is the number of bytes that wait to be retransmitted.
 	sacked, lost, retrans, resend uint32
 	sackedSegs                    uint32
 

@@ -60,7 +60,7 @@ type simHost struct {
 	notify   uint64 // offset of reading at which Consumed is called next
 	armed    Time   // wake-up in the event queue
 	accept   func(*Segment) *Conn
-	finished Time // when the peer's stream had been read to its end
+	finished Time // time at which the peer's stream had been read to its end
 	segs     int
 	whole    bool // a frame travels as a whole and arrives as one segment
 	pauses   *pauses
@@ -70,7 +70,7 @@ type simHost struct {
 // wait until it runs again. The lengths of pauses and of the times between them are exponential.
 type pauses struct {
 	rng       *rand.Rand
-	run, stop time.Duration // mean lengths
+	run, stop time.Duration // mean lengths of the times between pauses (run), and of the pauses (stop)
 	ends      []Time        // ends of the times between pauses and of the pauses, alternately
 }
 
@@ -194,7 +194,7 @@ type simSetup struct {
 	cfgB   Config
 	bytesA uint64 // number of bytes that a sends to b
 	bytesB uint64
-	buffer uint64 // send buffer of both
+	buffer uint64 // send buffer of both hosts, in bytes
 	burst  int    // maxPayload of both hosts
 	slow   int    // bytes that b reads per millisecond; 0: all
 	mss    int
