@@ -16,7 +16,8 @@ import (
 // queue.
 type lane struct {
 	sender method.Sender // shared by all lanes of a worker if the method sends whole frames
-	// account belongs to sender. Lanes that share the sender share the account.
+	// account computes the bytes that the field sender should have counted. Lanes that share
+	// a sender share its account.
 	account *Account
 	// repeater is the sender if all frames of this lane are identical, so that they are not written again for each
 	// call. Otherwise it is nil.
