@@ -26,14 +26,14 @@ type RingQueue struct {
 	// creating them allocates.
 	recv struct {
 		sync.Mutex                       // guards the receiving ring between Recv and Close
-		try        func(fd uintptr) bool // q.tryRecv
+		try        func(fd uintptr) bool // the method tryRecv as a func value, created once
 		fs         []*link.Frame
 		n          int
 		bytes      int
 	}
 	send struct {
 		sync.Mutex                  // guards the sending ring between Send and Close
-		try        func(fd uintptr) // q.trySend
+		try        func(fd uintptr) // the method trySend as a func value, created once
 		fs         []*link.Frame
 		n          int
 		short      bool

@@ -167,7 +167,8 @@ func impossible(r match.Rule) bool {
 
 func ruleName(i int) string { return fmt.Sprintf("rule%d", i) }
 
-// within jumps to otherwise unless n bytes from base lie inside the frame.
+// within jumps to a label, the parameter otherwise, unless the n bytes from base on lie
+// inside the frame.
 func (a *assembler) within(base asm.Register, n int32, otherwise string) {
 	a.add(asm.Mov.Reg(bound, base))
 	a.add(asm.Add.Imm(bound, n))
@@ -369,7 +370,7 @@ func (a *assembler) error4(next string) {
 }
 
 func (a *assembler) error6(next string) {
-	const informational = 128 // RFC 4443 section 2.1
+	const informational = 128 // lowest ICMPv6 type that is not an error (RFC 4443 section 2.1)
 	a.add(asm.JGE.Imm(field, informational, next))
 }
 

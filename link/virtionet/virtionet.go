@@ -44,12 +44,12 @@ type Device struct {
 	log     *slog.Logger
 
 	up      atomic.Bool   // whether the cable is connected: see LinkUp
-	stalls  atomic.Uint64 // field of Counters, like the next two
+	stalls  atomic.Uint64 // the field of the same name in Counters; the next two fields are in Counters too
 	lost    atomic.Uint64
 	changes atomic.Uint64
 
 	done    chan struct{}         // closed when the device is closed or has failed
-	stopped sync.Once             // closes done
+	stopped sync.Once             // makes sure that done is closed only once
 	failure atomic.Pointer[error] // the reason; set before done is closed
 
 	closing sync.Once
