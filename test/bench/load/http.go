@@ -25,7 +25,7 @@ type HTTP struct{ Server netip.AddrPort }
 func (h HTTP) FirstAnswer(ctx context.Context, between time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answered := make(chan struct{}, 1) // sent to by the first attempt that succeeds; full: one already has
+	answered := make(chan struct{}, 1) // the first attempt that succeeds sends to it; full: an attempt has succeeded already
 	tick := time.NewTicker(between)
 	defer tick.Stop()
 	for {
