@@ -7,8 +7,9 @@ import (
 	"loam/boot"
 )
 
-// The range of physical addresses in which a PC has the registers of PCI devices. The registers of the chipset (the I/O
-// APIC is at 0xfec00000) and of the processors, and the firmware, are above this range.
+// deviceStart and deviceEnd are the bounds of the physical addresses at which a PC has
+// the registers of PCI devices. The registers of the chipset (the I/O APIC is at
+// 0xfec00000) and of the processors, and the firmware, are above this range.
 const (
 	deviceStart = 0xc000_0000
 	deviceEnd   = 0xfe00_0000

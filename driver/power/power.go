@@ -53,7 +53,7 @@ type Control struct {
 	pressed chan struct{}
 	irq     driver.Interrupt // nil: there is no button
 	button  driver.Registers // event register of the button; nil: the button is a bit of the fixed registers
-	mask    uint32           // the bit of button that reports a press
+	mask    uint32           // the bit of the register button that reports a press
 	done    chan struct{}    // closed by Close
 	closing sync.Once
 	crew    crew.Crew

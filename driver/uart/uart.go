@@ -93,7 +93,7 @@ type Port struct {
 	received, sent, overruns atomic.Uint64
 
 	done    chan struct{} // closed when the port is closed or has failed
-	stopped sync.Once     // closes done
+	stopped sync.Once     // makes sure that done is closed only once
 	closing sync.Once
 	crew    crew.Crew
 }
