@@ -33,7 +33,8 @@ type echo struct {
 	reply func() // sends the reply to the guest
 }
 
-// newPinger creates a pinger with room for places requests. If socket is nil, the error why is logged at the guest's
+// newPinger creates a pinger. The parameter places is the number of requests for which it
+// has room. If socket is nil, the pinger logs an error, the parameter why, at the guest's
 // first ping.
 func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Logger) *pinger {
 	return &pinger{
