@@ -39,7 +39,7 @@ const (
 	DHCPv6ServerPort = 547
 )
 
-// Codes of options (RFC 8415 section 24, RFC 3646 section 3).
+// Codes of DHCPv6 options (RFC 8415 section 24, RFC 3646 section 3).
 const (
 	opt6ClientID    = 1
 	opt6ServerID    = 2
@@ -84,7 +84,7 @@ type DHCPv6 struct {
 // DHCPv6IA is an identity association for non-temporary addresses (RFC 8415 section 21.4).
 type DHCPv6IA struct {
 	ID        uint32
-	T1, T2    uint32 // seconds until the client asks its server, and all servers, to extend the lease; 0: the client decides
+	T1, T2    uint32 // seconds until the client asks its server (T1) or any server (T2) to extend the lease; 0: the client decides
 	Status    uint16
 	Addresses []DHCPv6Address
 }

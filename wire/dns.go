@@ -15,7 +15,7 @@ import (
 // DNSType is the type of a record or of a question (IANA dns-parameters).
 type DNSType uint16
 
-// Types.
+// Types of DNS records and queries.
 const (
 	DNSTypeA     DNSType = 1
 	DNSTypeNS    DNSType = 2
@@ -37,7 +37,7 @@ const DNSClassIN DNSClass = 1
 // DNSRCode is the response code of a query (RFC 1035 section 4.1.1).
 type DNSRCode uint8
 
-// Response codes.
+// Response codes of DNS replies.
 const (
 	DNSNoError  DNSRCode = 0
 	DNSFormErr  DNSRCode = 1 // the server cannot interpret the query

@@ -154,7 +154,7 @@ func TestIGMPChecksum(t *testing.T) {
 	}
 }
 
-// RFC 1112 section 6.4.
+// MulticastMAC4 maps a group to the MAC address that RFC 1112 section 6.4 defines.
 func TestMulticastMAC4(t *testing.T) {
 	if got := MulticastMAC4(addr("239.129.2.3")); got != mac("01:00:5e:01:02:03") {
 		t.Errorf("it is %v", got)
