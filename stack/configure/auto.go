@@ -96,7 +96,7 @@ func (a *Auto) Receive(now Time, src netip.Addr, m *wire.RouterAdvertisement) {
 	a.host.Receive(now, src, m)
 }
 
-// Reached reports whether a neighbour is reachable.
+// Reached records whether a neighbour is reachable.
 func (a *Auto) Reached(addr netip.Addr, answers bool) { a.host.Reached(addr, answers) }
 
 // NotRouter reports that a neighbour is not, or no longer, a router.

@@ -150,7 +150,7 @@ func (c *Config) congestion() Congestion {
 	return congestion.NewCubic()
 }
 
-// duration returns d, or the default otherwise if d is 0.
+// duration returns d, or a default (the parameter otherwise) if d is 0.
 func duration(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise

@@ -232,7 +232,7 @@ func (q *sentQueue) join(i int) {
 	q.n--
 }
 
-// move copies the range at index from to index to.
+// move copies the range at one index (the parameter from) to another (the parameter to).
 func (q *sentQueue) move(to, from int) {
 	*q.at(to) = *q.at(from)
 	if q.transits != nil {

@@ -192,11 +192,11 @@ type simSetup struct {
 	ab, ba path
 	cfgA   Config
 	cfgB   Config
-	bytesA uint64 // number of bytes that a sends to b
+	bytesA uint64 // number of bytes that host a sends to host b
 	bytesB uint64
 	buffer uint64 // send buffer of both hosts, in bytes
 	burst  int    // maxPayload of both hosts
-	slow   int    // bytes that b reads per millisecond; 0: all
+	slow   int    // number of bytes that host b reads per millisecond; 0: all
 	mss    int
 	whole  bool // both hosts send whole frames
 	turn   Time

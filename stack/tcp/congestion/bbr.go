@@ -122,7 +122,7 @@ type bbr struct {
 	// Loss in the current round trip (section 5.5.10 of the BBR draft).
 	lossInRound    bool
 	lossRoundStart bool
-	lossRoundDone  uint64 // BBR.loss_round_delivered of the draft
+	lossRoundDone  uint64 // BBR.loss_round_delivered: the round trip ends when data arrives that was sent at or after this value of C.delivered
 	lossRanges     int    // discontiguous ranges lost in this round trip
 	lossEnd        Seq    // sequence number at the end of the last lost range
 
