@@ -9,7 +9,7 @@ import (
 	"loam/abi/linux"
 )
 
-// in returns a setting.
+// in returns a timer setting.
 func in(value, interval time.Duration) TimerSetting {
 	return TimerSetting{Interval: linux.NanoTimespec(int64(interval)), Value: linux.NanoTimespec(int64(value))}
 }
