@@ -48,7 +48,7 @@ func (f *flow) exchange(t *testing.T, count, batch int, make func(i int) *link.F
 	}
 }
 
-// send sends the frames in out, and reports whether all were taken.
+// send sends the frames in the field out, and reports whether all were taken.
 func (f *flow) send(t *testing.T) bool {
 	t.Helper()
 	n, err := f.from.Send(f.out)

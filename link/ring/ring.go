@@ -157,8 +157,8 @@ func (r *Ring) len() int { return int(r.tail - r.head) }
 
 func (r *Ring) index(position uint) uint { return position & uint(len(r.slots)-1) }
 
-// wakes reports whether event must wake a parked receiver, and marks the receiver as no longer
-// parked.
+// wakes reports whether the receiver must be woken: it is parked and an event has
+// occurred (the parameter event). wakes then marks the receiver as no longer parked.
 func (r *Ring) wakes(event bool) bool {
 	wake := event && r.parked
 	if wake {

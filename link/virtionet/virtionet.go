@@ -50,7 +50,7 @@ type Device struct {
 
 	done    chan struct{}         // closed when the device is closed or has failed
 	stopped sync.Once             // makes sure that done is closed only once
-	failure atomic.Pointer[error] // the reason; set before done is closed
+	failure atomic.Pointer[error] // why done was closed; set before that
 
 	closing sync.Once
 	err     error // result of the first Close
