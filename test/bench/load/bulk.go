@@ -125,7 +125,8 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 	}, nil
 }
 
-// send writes for span, ends the stream, and reads the number of bytes that the server received.
+// send writes for the duration span, ends the stream, and reads the number of bytes that
+// the server received.
 func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
 	if _, err := c.Write([]byte{toServer}); err != nil {
 		return 0, 0, err
@@ -153,7 +154,7 @@ func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err
 	return total, time.Since(start), nil
 }
 
-// receive reads for span.
+// receive reads for the duration span.
 func receive(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
 	start := time.Now()
 	if _, err := c.Write([]byte{toClient}); err != nil {

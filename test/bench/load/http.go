@@ -125,7 +125,8 @@ func newExchange(c net.Conn, server netip.AddrPort) (*exchange, error) {
 	return e, nil
 }
 
-// until sends requests until the time end, and returns the number of responses.
+// until sends requests until a time, the parameter end, and returns the number of
+// responses.
 func (e *exchange) until(end time.Time) (n int, err error) {
 	for ; time.Now().Before(end); n++ {
 		if _, err := e.c.Write(e.request); err != nil {
