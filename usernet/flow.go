@@ -16,7 +16,7 @@ type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
-	bell  bell // notified when the socket guest may be readable
+	bell  bell // notified when the socket in the field guest may be readable
 
 	used atomic.Int64  // Gateway.now at the last datagram; the flow table reads it
 	seen time.Duration // value of used at the table's last inspection; owned by the table
