@@ -124,7 +124,8 @@ func TestGroupMessagesRefused(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.1 and 8.8, RFC 9777 section 5.1.3.
+// Times are encoded as RFC 9776 sections 4.1.1 and 8.8 and RFC 9777 section 5.1.3 define
+// it.
 func TestGroupCodes(t *testing.T) {
 	for _, c := range []struct {
 		width           int
