@@ -82,13 +82,13 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 }
 
 // take removes and returns the pending request to which a reply belongs. seq is the
-// reply's sequence number, and the parameter from is its source address.
-func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
+// reply's sequence number, and source is its source address.
+func (p *pinger) take(source netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	place := &p.waiting[int(seq)%len(p.waiting)]
 	e := *place
-	if e.reply == nil || e.seq != seq || e.dst != from {
+	if e.reply == nil || e.seq != seq || e.dst != source {
 		return echo{}, false
 	}
 	*place = echo{}

@@ -33,10 +33,10 @@ var loanQueues = sync.Pool{New: func() any { return new(loans) }}
 func (l *loans) at(i uint32) *loan { return &l.item[(l.head+i)%maxLoans] }
 
 // Lend appends p to the committed bytes without copying it: it has the effect of WriteAt and Commit. p
-// is a part of a memory, the parameter of, which belongs to the queue if Lend returns true. Lend
-// returns false and does nothing if the offset off is not the end of the committed bytes, if p is
-// empty, if maxLoans is reached, or after Reset. Only the shard calls it.
-func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
+// is a part of a Memory, which belongs to the queue if Lend returns true. Lend returns false and does
+// nothing if the offset off is not the end of the committed bytes, if p is empty, if maxLoans is
+// reached, or after Reset. Only the shard calls it.
+func (q *Receive) Lend(p []byte, off uint64, memory Memory) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead || off != q.committed.Load() || len(p) == 0 {
@@ -49,7 +49,7 @@ func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	if l.n == maxLoans {
 		return false
 	}
-	*l.at(l.n) = loan{off, off + uint64(len(p)), p, of}
+	*l.at(l.n) = loan{off, off + uint64(len(p)), p, memory}
 	l.n++
 	q.top = max(q.top, off+uint64(len(p)))
 	return true

@@ -232,11 +232,11 @@ func (q *sentQueue) join(i int) {
 	q.n--
 }
 
-// move copies the range at one index (the parameter from) to another (the parameter to).
-func (q *sentQueue) move(to, from int) {
-	*q.at(to) = *q.at(from)
+// move copies the range at the index source to the index target.
+func (q *sentQueue) move(target, source int) {
+	*q.at(target) = *q.at(source)
 	if q.transits != nil {
-		*q.transit(to) = *q.transit(from)
+		*q.transit(target) = *q.transit(source)
 	}
 }
 
