@@ -45,15 +45,27 @@ const (
 	neighConfirm                  // the next hop is known to be reachable
 )
 
-// neighbour returns the link-layer address of a next hop, if it is resolved.
-func (i *Interface) neighbour(addr netip.Addr) (wire.MAC, bool) {
-	n := (*i.neighbours.Load())[addr]
+// recentHop is the result of a shard's last lookup of a next hop. Most packets of a turn
+// have the same next hop, and a comparison is cheaper than a map lookup.
+type recentHop struct {
+	known *map[netip.Addr]*neighbour // the map of the lookup; the result is valid while the interface has this map
+	hop   netip.Addr
+	found *neighbour // nil if hop is not resolved
+}
+
+// neighbour returns the link-layer address of a next hop, if it is resolved, and reports
+// the use to the loop.
+func (l *txLink) neighbour(hop netip.Addr) (wire.MAC, bool) {
+	if known := l.ifc.neighbours.Load(); l.recent.known != known || l.recent.hop != hop {
+		l.recent = recentHop{known, hop, (*known)[hop]}
+	}
+	n := l.recent.found
 	if n == nil {
 		return wire.MAC{}, false
 	}
-	now := int64(i.stack.now())
+	now := int64(l.shard.now)
 	if last := n.lastUse.Load(); now-last > useEvery && n.lastUse.CompareAndSwap(last, now) {
-		i.hint(neighUse, addr)
+		l.ifc.hint(neighUse, hop)
 	}
 	return n.mac, true
 }

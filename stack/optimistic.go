@@ -55,5 +55,5 @@ func (l *txLink) detour(nextHop netip.Addr, f *link.Frame) (wire.MAC, bool) {
 	if !ok || r.Interface != l.ifc.index || !r.Gateway.IsValid() {
 		return wire.MAC{}, false
 	}
-	return l.ifc.neighbour(r.Gateway.WithZone(""))
+	return l.neighbour(r.Gateway.WithZone(""))
 }

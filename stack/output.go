@@ -22,6 +22,7 @@ type txLink struct {
 	stalled   queue.FIFO[*TCPConn]         // other connections that wait for room; each connection is in at most one list, once
 	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
 	held      int                          // number of packets in waiting
+	recent    recentHop                    // the last next hop that was looked up
 	datagrams queue.FIFO[outgoing]         // datagrams that wait for room, in order; bounded by their send buffers
 	goOn      func(*shard)                 // resume as a func value, allocated once
 }
@@ -187,12 +188,12 @@ func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 		return wire.MulticastMAC(nextHop), true
 	}
 	if nextHop.Is6() {
-		return l.ifc.neighbour(nextHop)
+		return l.neighbour(nextHop)
 	}
 	if l.shard.tables.local[nextHop].broadcast || nextHop == limitedBroadcast {
 		return wire.Broadcast, true
 	}
-	return l.ifc.neighbour(nextHop)
+	return l.neighbour(nextHop)
 }
 
 // wait keeps a packet until its next hop is resolved or has failed.
@@ -275,9 +276,6 @@ func (sh *shard) output() {
 	sh.spare = dirty[:0]
 	for _, l := range sh.links {
 		l.flush()
-	}
-	if len(sh.dirty) > 0 { // some connections have more to send: continue after the input
-		sh.inbox.ring()
 	}
 }
 
