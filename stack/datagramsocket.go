@@ -205,8 +205,7 @@ func (c *datagramSocket) Err() error {
 	return nil
 }
 
-// Waiting returns the number of datagrams that can be read now, and the length of the
-// first datagram in bytes.
+// Waiting returns the number of datagrams that can be read now, and the length of the first datagram in bytes.
 func (c *datagramSocket) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now.

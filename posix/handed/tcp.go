@@ -106,8 +106,9 @@ func (s *Socket) watch() {
 	})
 }
 
-// look is called by HostTCP.Watch. It notifies the waiters of those of the given events
-// that are ready. It returns true when the socket has been closed, which ends the calls.
+// look is called by HostTCP.Watch. It notifies the waiters of the given events, but only
+// of events that are ready. It returns true when the socket has been closed, which ends
+// the calls.
 func (s *Socket) look(of file.Events) bool {
 	if !s.enter() {
 		return true

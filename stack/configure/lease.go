@@ -118,8 +118,8 @@ func (l *Lease) apply(e dhcp.Event) {
 	l.waiting = nil
 }
 
-// changeRoutes replaces the routes of the list before by those of the list after. Routes
-// in both lists are not touched.
+// changeRoutes removes the routes of the first list (before) and adds the routes of the
+// second list (after). Routes in both lists are not touched.
 func (l *Lease) changeRoutes(before, after []Route) {
 	for _, r := range before {
 		if !slices.Contains(after, r) {
