@@ -18,9 +18,9 @@ type Row struct {
 // Aim is the least share of Linux's rate that Loam should reach.
 const Aim = 0.9
 
-// Run measures reps times each row that pick selects. The measurements of one row alternate between the pairs, so that
-// other load on the machine affects all of them alike. If their rate is low enough, several rows are measured at the same
-// time. Each row is logged when it is finished.
+// Run measures each row for which the function pick returns true. It repeats each measurement reps times. The
+// measurements of one row alternate between the pairs, so that other load on the machine affects all of them alike.
+// If their rate is low enough, several rows are measured at the same time. Each row is logged when it is finished.
 func Run(pick func(*Row) bool, reps int, log io.Writer) (rows []Row, err error) {
 	var algorithms []string
 	for _, a := range Algorithms {
