@@ -35,7 +35,7 @@
 // # Locks
 //
 //	FileSystem.naming  <  FileSystem.mu  <  conn.sending  <  conn.mu
-//	conn.reading  <  conn.mu
+//	conn.reading  <  FileSystem.mu
 //
 // No request is made with mu held, except for Clunk, for which no caller waits.
 //

@@ -1,8 +1,6 @@
 package ninep
 
 import (
-	"time"
-
 	"loam/fs"
 )
 
@@ -12,7 +10,7 @@ import (
 // content is the complete content of a file.
 type content struct {
 	data  []byte
-	until time.Time // valid until then
+	until instant // valid until then
 }
 
 // Sizes of a fetch in bytes, and its number of files.
@@ -264,7 +262,7 @@ func (s *FileSystem) fetch(b batch) error {
 }
 
 // keepContent stores the content of a file. The caller holds mu.
-func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until time.Time) {
+func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until instant) {
 	if n := d.kid(name); n != nil {
 		if n.changed > began || n.key != keyOf(c.Attr.QID) {
 			return

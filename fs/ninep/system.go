@@ -182,9 +182,9 @@ func (s *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessU
 }
 
 // now returns the present time for comparison with deadlines.
-func (s *FileSystem) now() time.Time {
+func (s *FileSystem) now() instant {
 	if s.valid == 0 {
-		return time.Time{}
+		return 0
 	}
 	return s.clock.now()
 }
