@@ -192,8 +192,8 @@ func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, e
 	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
 	c.begin(t, m, first, true)
 	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
+	c.wait(second) // and so receives both replies: after a wait for the first one, receive would be woken for the second one
 	c.wait(first)
-	c.wait(second)
 	return second.err == nil, first.err
 }
 

@@ -16,6 +16,7 @@ func (d directory) Lookup(name string) (fs.Node, error) {
 	}
 	if s.wantsListing(d.node) {
 		if s.fill(d.node) == nil {
+			s.walkAhead(d.node)
 			if n, known := s.remembered(d.node, name); known {
 				if n == nil {
 					return nil, linux.ENOENT

@@ -39,5 +39,5 @@
 //
 // No request is made with mu held, except for Clunk, for which no caller waits.
 //
-// Reading order: message.go, conn.go, lead.go, system.go, node.go, directory.go, names.go, file.go, prefetch.go.
+// Reading order: message.go, conn.go, lead.go, system.go, node.go, directory.go, names.go, file.go, prefetch.go, ahead.go.
 package ninep

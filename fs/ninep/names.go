@@ -30,7 +30,8 @@ type names struct {
 	walked  int           // number of subdirectories that were listed
 	reading bool          // the program reads files of a subdirectory
 	batches int           // number of batches that were fetched ahead
-	ahead   bool          // subdirectories are being listed ahead
+	dirs    int           // number of subdirectories in listing
+	mark    bool          // see continueAhead
 	fetches chan struct{} // closed when the running fetch has ended; nil: none runs
 }
 
@@ -215,8 +216,12 @@ func (s *FileSystem) fill(d *node) error {
 	began, until := s.begin()
 	all, ascending, err := s.readNames(d, began, until)
 	byName := make(map[string]*known, len(all))
+	dirs := 0
 	for _, k := range all {
 		byName[k.name] = k
+		if fs.Mode(k.attr.Mode).Type() == fs.Dir {
+			dirs++
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +237,7 @@ func (s *FileSystem) fill(d *node) error {
 	old := s.cache(d)
 	s.dropNames(d)
 	c := s.cache(d)
-	c.known = byName
+	c.known, c.dirs = byName, dirs
 	c.complete, c.until = true, until
 	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
 	c.ascending = ascending
@@ -296,6 +301,9 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	for filled := false; ; filled = true {
 		listing, ascending := s.listingOf(d.node)
 		if at, ok := position(listing, ascending, cursor); ok {
+			if cursor == 0 {
+				s.continueAhead(d.node)
+			}
 			return readFrom(s, listing[at:], yield)
 		}
 		if filled || s.valid == 0 || !s.conn.loam || s.tooLarge(d.node) {

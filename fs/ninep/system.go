@@ -63,6 +63,8 @@ type FileSystem struct {
 
 	cached  list.List // directories (*node) with cached names, most recently filled first
 	names   int       // number of cached names
+	ahead   bool      // runAhead runs
+	aheadAt *node     // the directory behind which runAhead continues; may be nil
 	content int       // bytes of cached contents
 }
 

@@ -26,7 +26,7 @@ import (
 
 // Sizes in bytes.
 const (
-	room       = 256 << 10 // length of a ring
+	room       = 512 << 10 // length of a ring
 	headerRoom = 4096      // the headers of both directions
 	Size       = headerRoom + 2*room
 	// piece is the number of bytes of a long write that the receiver can read while the rest is copied.

