@@ -44,7 +44,7 @@ func pathsOf(dirs []*node) string {
 	return strings.Join(all, " ")
 }
 
-// Directories are listed in advance in the order of a walk that goes on from a directory. Listings are rings, known
+// Directories are listed in advance in the order of a walk that continues behind a directory. Listings are rings, known
 // directories are left out, and so are directories that were removed.
 func TestNextDirs(t *testing.T) {
 	s := cachedTree(1000)
