@@ -63,6 +63,8 @@ type FileSystem struct {
 
 	cached  list.List // directories (*node) with cached names, most recently filled first
 	names   int       // number of cached names
+	ahead   bool      // runAhead runs
+	aheadAt *node     // the directory behind which runAhead continues; may be nil
 	content int       // bytes of cached contents
 }
 
@@ -182,9 +184,9 @@ func (s *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessU
 }
 
 // now returns the present time for comparison with deadlines.
-func (s *FileSystem) now() time.Time {
+func (s *FileSystem) now() instant {
 	if s.valid == 0 {
-		return time.Time{}
+		return 0
 	}
 	return s.clock.now()
 }

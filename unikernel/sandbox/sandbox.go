@@ -79,6 +79,8 @@ type Command struct {
 	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes.
 	Disk      int
 	DiskSizes []int64
+	// Memory is the first descriptor of memory that is shared with the server of a folder, and Memories their number.
+	Memory, Memories int
 
 	Group    bool // the program runs in a process group of its own
 	KeepRoot bool // if root starts the program, the program stays root
@@ -196,6 +198,7 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 func (c *Command) start(program *os.File, a attempt) (*Process, error) {
 	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{
 		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, DiskSizes: c.DiskSizes,
+		Memory: c.Memory, Memories: c.Memories,
 	})
 	if err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ type Process struct {
 	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes, by descriptor.
 	Disk      int
 	DiskSizes []int64
+	// Memory is the first descriptor of memory that is shared with the server of a folder, and Memories their number.
+	Memory, Memories int
 }
 
 // disks returns one Process for each check that a row of the table needs. A row that depends on the size of a disk
@@ -95,7 +97,8 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 // or disk images.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
-		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 {
+		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 ||
+			t.Kind == Memory && p.Memories == 0 {
 			return false
 		}
 	}
@@ -153,8 +156,10 @@ func (a *assembler) test(t Test, own Process, no label) {
 		a.branch(opAtLeast, endHanded, no, next)
 		return
 	case Disk:
-		a.branch(opAtLeast, uint32(own.Disk), next, no)
-		a.branch(opAtLeast, uint32(own.Disk+len(own.DiskSizes)), no, next)
+		a.between(own.Disk, len(own.DiskSizes), no)
+		return
+	case Memory:
+		a.between(own.Memory, own.Memories, no)
 		return
 	case NoDisk:
 		if len(own.DiskSizes) == 0 {
@@ -182,6 +187,12 @@ func (a *assembler) test(t Test, own Process, no label) {
 	}
 	a.jump(no)
 	a.place(holds)
+}
+
+// between emits a jump to no unless the loaded word is one of n descriptors from first on.
+func (a *assembler) between(first, n int, no label) {
+	a.branch(opAtLeast, uint32(first), next, no)
+	a.branch(opAtLeast, uint32(first+n), no, next)
 }
 
 // within emits a jump to no if a range of bytes ends beyond size. Argument count is the number of bytes, and the next

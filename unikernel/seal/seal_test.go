@@ -34,7 +34,7 @@ func placeOf(name string) uint64 {
 }
 
 // testProcess and testPID describe the process that a filter is for. Their numbers occur nowhere else in the tests.
-var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}}
+var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}, Memory: 10, Memories: 2}
 
 const testPID = 4711
 
@@ -126,6 +126,8 @@ func fitting(c Call) (args [6]uint64) {
 			args[test.Arg] = uint64(testProcess.First)
 		case Disk:
 			args[test.Arg] = uint64(testProcess.Disk)
+		case Memory:
+			args[test.Arg] = uint64(testProcess.Memory)
 		}
 	}
 	return args
@@ -228,6 +230,13 @@ func TestArguments(t *testing.T) {
 		{"a file to read", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 3}, retAllow},
 		{"a file to run", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_EXEC, linux.MAP_PRIVATE, 3}, retTrap},
 		{"a file to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_SHARED, 3}, retTrap},
+		{"memory of a folder's server", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 10}, retAllow},
+		{"memory of another folder's server", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 11}, retAllow},
+		{"memory of a folder's server to run", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_EXEC, linux.MAP_SHARED, 10}, retTrap},
+		{"memory of a folder's server for another function", linux.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 10}, retTrap},
+		{"a disk image to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 6}, retTrap},
+		{"a file before the memory to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 9}, retTrap},
+		{"a file behind the memory to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 12}, retTrap},
 		{"standard input from its beginning, as memory", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 0}, retTrap},
 		{"a file of the host", linux.SYS_OPENAT, Gate, [6]uint64{}, Absent.result()},
 		{"its own limits", linux.SYS_PRLIMIT64, "program", [6]uint64{0}, retAllow},
@@ -319,6 +328,17 @@ func TestNothingHanded(t *testing.T) {
 			if got := run(t, filter, r); got != retTrap {
 				t.Errorf("%s of %d: %#x", c.Name, fd, got)
 			}
+		}
+	}
+}
+
+// Without a shared folder, no file can be mapped for writing.
+func TestNoMemory(t *testing.T) {
+	filter := filterFor(t, Process{Socket: -1, First: -1})
+	for fd := range uint64(20) {
+		r := request{linux.SYS_MMAP, archAMD64, placeOf(Gate), [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, fd}}
+		if got := run(t, filter, r); got != retTrap {
+			t.Errorf("descriptor %d: %#x", fd, got)
 		}
 	}
 }
@@ -416,7 +436,7 @@ the program's file. It has several layers; ` + "`loam doctor`" + ` reports which
 
 | layer | what the program loses by it | requirements |
 |---|---|---|
-| descriptors | all except the standard streams, the links, archives of ` + "`-v`" + ` and the program's own file | nothing |
+| descriptors | all except the standard streams, the links, archives of ` + "`-v`" + `, the program's own file, and for each ` + "`:rw`" + ` folder a socket and memory that its server shares | nothing |
 | user | root's rights: if root starts the program, it runs as user and group 65534 without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
 | user namespace | capabilities outside the namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
 | mount namespace | all files: the root is an empty read-only folder | a user namespace, or root |
@@ -477,6 +497,8 @@ these parts of the host:
 - Its standard streams: it can read all further input, and write any output, also to a terminal. It can set the
   terminal's settings and size, but not its foreground group.
 - Its links: it can send any packet. The gateway of the loam command, or Linux for a TAP device, checks the packets.
+- Its ` + "`:rw`" + ` folders. Their servers check each message. The memory that a program shares with a server is the only file that
+  it can map for writing; its size is sealed.
 - With ` + "`--pcap`" + ` and a TAP device, the capture file: it can write any data to that file, without a limit.
 - The connections that were handed over, which lead only to the clients that had connected.
 - Information about the host: the environment of the loam command; the paths in /proc/self/maps; the size of the

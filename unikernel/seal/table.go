@@ -14,7 +14,8 @@
 // runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
 // only accepted connections, and read needs no check of its descriptor. A closed connection must not
 // become a connection to another host, which sending with MSG_FASTOPEN could do. A disk image must not grow: pwrite64
-// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image.
+// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image. The
+// only files that can be mapped for writing are those that package fs/ninep/ring uses, whose size is sealed.
 //
 // assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
 // instructions in the linked file. See seccomp(2).
@@ -80,6 +81,7 @@ const (
 	Handed         // the argument is the descriptor of a handed-over connection
 	Disk           // the argument is the descriptor of a disk image
 	NoDisk         // the argument is not the descriptor of a disk image
+	Memory         // the argument is the descriptor of memory that is shared with the server of a folder
 	Within         // the argument and the next one are a number of bytes and a position, which end within the disk image
 	Below          // the argument is less than Values[0], as an unsigned number
 	AtLeast        // the argument is at least Values[0], as an unsigned number
@@ -123,6 +125,9 @@ var (
 	handed        = Test{0, Handed, nil, "the descriptor is a connection that was handed over"}
 	ofDisk        = Test{0, Disk, nil, "the descriptor is a disk image"}
 	noDisk        = Test{0, NoDisk, nil, "the descriptor is not a disk image"}
+	ofMemory      = Test{4, Memory, nil, "the descriptor is memory that is shared with the server of a folder"}
+	shared        = Test{3, Equal, []uint32{linux.MAP_SHARED}, "a shared mapping"}
+	readWrite     = Test{2, Equal, []uint32{linux.PROT_READ | linux.PROT_WRITE}, "readable and writable"}
 	withinDisk    = Test{2, Within, nil, "the written range is within the size of the image"}
 	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
 	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
@@ -219,6 +224,7 @@ var starting = []Call{
 	{Number: linux.SYS_FSTAT, Name: "fstat", From: gate, Why: "checks the kind of file of a descriptor"},
 	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "the release of the kernel"},
 	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "the mapping is private"}, {4, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "the protection is PROT_READ"}}, Why: "files of -v, and the program's own file"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{shared, ofMemory, readWrite}, Why: "messages to and from the server of a folder"},
 	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "the runtime's poller"},
 	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
 }

@@ -95,6 +95,15 @@ func hold(f *fid, slow, waits bool, do func() (ninep.Message, error)) (work, err
 	return work{do: do, slow: slow, waits: waits, fid: f}, nil
 }
 
+// holdBuffer returns a work that holds a reference to a FID, and that gets a buffer of ninep.MaxSize bytes for its reply.
+// The work may run in its own goroutine if other requests are waiting.
+func holdBuffer(f *fid, do func(buffer []byte) (ninep.Message, error)) (work, error) {
+	b := buffers.Get().(*[]byte)
+	w, err := hold(f, false, true, func() (ninep.Message, error) { return do(*b) })
+	w.buffer = b
+	return w, err
+}
+
 // vacant checks that a FID can be made. Errors: EINVAL if it is in use, EMFILE.
 func (s *session) vacant(n uint32) error {
 	switch {
