@@ -284,7 +284,7 @@ func (k *core) callPrctl(c *cpu, f *amd64.Frame) (int64, bool) {
 	return k.nameThread(k.threads.At(c.current), f.DI, f.SI), true
 }
 
-// ownCall serves the calls that only Loam's kernel has: see device.go.
+// ownCall serves calls that Linux does not have, which Loam's drivers make: see device.go.
 func (k *core) ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 	case CallPoll:

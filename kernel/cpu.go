@@ -194,7 +194,7 @@ func (k *core) fillIDT() {
 	k.idt[amd64.VectorBreakpoint] = k.idt[amd64.VectorBreakpoint].ForUser()
 }
 
-// flushIfAsked flushes translations if another CPU has requested it.
+// flushIfAsked drops the CPU's address translations (TLB entries) if another CPU has requested it.
 func (k *core) flushIfAsked(c *cpu) {
 	if c.flush.open() {
 		k.serveFlush(c)
@@ -229,8 +229,8 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;
-// with idleToo, for all of them.
+// flushOthers makes the other CPUs of the set who drop all address translations. It waits until the CPUs that run
+// a thread have done so; with idleToo, it waits for all CPUs of the set.
 func (k *core) flushOthers(who uint64, idleToo bool) {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {
@@ -254,7 +254,8 @@ func (k *core) flushOthers(who uint64, idleToo bool) {
 	}
 }
 
-// kick sends a CPU an interrupt. Kicks before the CPU takes the interrupt are merged into one.
+// kick sends an interrupt to a CPU, so that it enters the kernel. Several kicks before the CPU takes the
+// interrupt cause one interrupt.
 func (k *core) kick(c *cpu) {
 	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		k.apic.Kick(c.apic)

@@ -26,7 +26,7 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		k.interrupt(c, f.Vector) // without the lock, because the interrupt may end the wait for the lock (kick)
+		k.interrupt(c, f.Vector) // without the kernel's lock, because the interrupt may end a wait for this lock (kick)
 		if f.Code == amd64.CodeUser {
 			f.Vector = amd64.VectorCall // an interrupt in ring 3: the vector registers are already saved in the thread's context
 		}
@@ -46,8 +46,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	return k.leave(c)
 }
 
-// interrupt records an interrupt, without the lock. Device interrupts are served later, with the lock held (leave). Until
-// then this CPU accepts no other device interrupt.
+// interrupt records an interrupt. The caller does not hold the kernel's lock. leave serves device interrupts later,
+// with the lock held. Until then this CPU accepts no other device interrupt.
 func (k *core) interrupt(c *cpu, vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
@@ -67,7 +67,7 @@ func (k *core) interrupt(c *cpu, vector uint64) {
 // runnable threads than there are CPUs.
 const quantum = 10e6
 
-// leave serves device interrupts, chooses the thread to resume and releases the lock.
+// leave serves device interrupts, chooses the thread to resume and releases the kernel's lock.
 func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	for ; c.rung != 0; c.rung &= c.rung - 1 {
 		k.ring(c, bits.TrailingZeros64(c.rung))

@@ -315,7 +315,8 @@ func (k *core) inImage(addr, end uint64, want space.Rights) bool {
 	}
 }
 
-// regionAt returns the region of an address in which pages are populated on demand.
+// regionAt returns the region that contains an address and whose pages are populated on demand. It returns
+// false if there is none.
 func (k *core) regionAt(addr uint64) (space.Region, bool) {
 	if addr >= k.zeroed.Start && addr < k.zeroed.End {
 		return space.Region{Start: k.zeroed.Start, End: k.zeroed.End, Rights: space.Read | space.Write}, true

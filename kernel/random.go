@@ -42,8 +42,8 @@ func (k *core) stir(bits [4]uint64) {
 	k.random.Seed(key)
 }
 
-// stirOwn mixes in numbers from the processor's own source (RDRAND), if it has one. Some processors return the same
-// number for ever after a suspend; such numbers are ignored.
+// stirOwn mixes numbers from the processor's own source (RDRAND) into the generator's key, if the processor has
+// one. Some processors return the same number for ever after a suspend; such numbers are ignored.
 func (k *core) stirOwn() {
 	k.random.stirred = k.clock.now()
 	if !k.have.Random {

@@ -67,7 +67,7 @@ func Begin() (frameAt, vector uintptr) {
 	return k.leave(c)
 }
 
-// must ends the machine with an error message if p is not empty.
+// must ends the machine with the message p, unless p is empty.
 func (k *core) must(p boot.Problem) {
 	if p != "" {
 		k.say("loam: ")

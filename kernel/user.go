@@ -157,8 +157,7 @@ const (
 	ContextVector = 256
 )
 
-// save stores the x87 state in the page of the context to which it belongs, if the processor holds the state
-// of one.
+// save stores the x87 state and the base of GS of the context that is in the processor, if there is one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return
@@ -170,8 +169,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
-// all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
+// context. Then it drops all translations, or leaves the address space if that is retired.
 func (k *core) forget(c *cpu) {
 	c.save()
 	if c.root != atomic.LoadUint64(&k.retired) {

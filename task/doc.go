@@ -34,7 +34,7 @@
 //
 //   - A goroutine that owns all processes and receives requests: a call that sets a signal mask would cost
 //     two switches between goroutines.
-//   - A lock per process. Sending a signal to a group, waiting for children and the end of a process touch several
-//     processes; one lock makes these steps atomic. To be reconsidered if a profile shows that threads
+//   - A lock per process for its signals. Sending a signal to a group, waiting for children and the end of a process touch
+//     several processes; one lock makes these steps atomic. To be reconsidered if a profile shows that threads
 //     wait for the lock.
 package task

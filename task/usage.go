@@ -12,7 +12,7 @@ import (
 	"loam/task/signal"
 )
 
-// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, without the waits. A thread
+// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, except for waits. A thread
 // that is runnable but has no processor is charged for it. The machine measures both; the task adds them to its counters
 // when it waits, ends, asks for its CPU time, or is interrupted in ring 3. The runtime interrupts a thread that does not wait
 // after about 10 ms, so the counters of other threads are never older.

@@ -20,8 +20,7 @@ var lockErrors = [...]linux.Errno{futex.Deadlock: linux.EDEADLK, futex.NoOwner: 
 
 // lockFor acquires the PI lock at an address for a thread, or sets the bit in its word that shows waiters. It returns
 // the owner if another thread has the lock. more is set if other threads still wait when this thread gets the lock.
-// The caller holds the lock of Objects. Errors: EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not
-// free.
+// The caller holds locks.mu. Errors: EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
 func (t task) lockFor(addr uint64, thread uint32, try, more bool) (owner uint32, errno linux.Errno) {
 	value, errno := update(t.Caller, addr, func(old uint32) (uint32, linux.Errno) {
 		value, lock := futex.LockWord(old, thread, t.exists)
@@ -85,7 +84,7 @@ func (t task) acquire(key mem.Location, w *waiter, try bool) (owner uint32, errn
 	return owner, errno
 }
 
-// prepareLock prepares the waiter of the thread for a lock at an address. The waiter is in no queue.
+// prepareLock returns the thread's waiter, prepared to wait for the PI lock at an address. The waiter is in no queue.
 func (t task) prepareLock(addr uint64) *waiter {
 	w := &t.Futexes().waiter
 	w.Thread, w.Priority, w.Word, w.Target = uint32(t.ID()), t.Priority(), addr, nil

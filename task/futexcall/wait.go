@@ -51,7 +51,7 @@ func (t task) enqueue(key mem.Location, w *waiter, addr uint64, value, bits uint
 	return errno
 }
 
-// await waits until a waiter that is in a queue is woken. Errors: ETIMEDOUT, EINTR.
+// await waits until another thread wakes w, which is in the queue of a futex. Errors: ETIMEDOUT, EINTR.
 func (t task) await(w *waiter, most time.Duration) linux.Errno {
 	errno := t.Await(w.Woken, most)
 	if errno == 0 {
@@ -119,7 +119,8 @@ func requeue(from, other *bucket, key, to mem.Location, wake, move int) (woken, 
 	return rouse(list), len(others)
 }
 
-// wakeOp changes a second word, and wakes waiters of both. Errors: EINVAL, EFAULT, ENOSYS.
+// wakeOp implements FUTEX_WAKE_OP: it changes a second futex word, and wakes waiters of both futexes. Errors:
+// EINVAL, EFAULT, ENOSYS.
 func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	second, ok := t.Map().Locate(a.A5, private)
 	if !ok {

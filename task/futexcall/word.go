@@ -6,7 +6,8 @@ import "loam/abi/linux"
 // them, so the kernel compares and swaps, too. Before the lock of Objects is acquired, an access to the word makes
 // the page present, so that no page is loaded while the lock is held.
 
-// expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
+// expect returns 0 if the word at an address has the given value, and otherwise an error. Errors: EAGAIN,
+// EFAULT.
 func expect(c Caller, addr uint64, value uint32) linux.Errno {
 	v, errno := c.Load(addr)
 	if errno == 0 && v != value {

@@ -140,7 +140,7 @@ func (t *Thread) Seek(s Set) {
 	t.SetMask(t.Mask() &^ s)
 }
 
-// Sought ends Seek.
+// Sought ends the effect of Seek: it blocks the signals again.
 func (t *Thread) Sought() {
 	t.SetMask(t.Mask() | t.sought)
 	t.sought = 0

@@ -5,6 +5,9 @@
 // signals sent to the process as a whole; a Thread holds its mask and the signals sent to it alone. The
 // caller owns both and serialises calls for one process; it wakes, stops, continues and ends threads as
 // results say.
+// Only the goroutine of a thread changes its mask, and it needs no lock to do so: Send makes a
+// signal pending before it looks for a thread that does not block the signal, and the thread
+// changes its mask before it looks at the pending signals (Deliverable).
 //
 // # Life of a signal
 //
