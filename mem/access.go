@@ -112,7 +112,7 @@ func (l Location) Hash() uint64 {
 }
 
 // Locate returns the location of an address; false if no region contains the address. private means that the caller
-// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then needs no look at the regions.
+// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then does not search the regions.
 func (m *Map) Locate(addr uint64, private bool) (Location, bool) {
 	if private {
 		return Location{Map: m, Offset: addr}, true

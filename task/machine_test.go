@@ -221,9 +221,9 @@ func (u *user) stop(r Reason) {
 // Addresses of the simulated programs.
 const (
 	textAt     = 0x40_0000
-	entryPoint = textAt + 0x100 // plus the number of the program
+	entryPoint = textAt + 0x100 // entry point of program 0; add n for program n
 	callAt     = textAt + 0x800 // address of the SYSCALL instruction
-	handlersAt = textAt + 0x900 // plus the number of the program that handles a signal
+	handlersAt = textAt + 0x900 // address of a handler that is program 0; add n for program n
 	restorerAt = textAt + 0xa00 // address to which handlers return
 	dataAt     = 0x60_0000      // writable memory
 	dataSize   = 16 * mem.PageSize
@@ -257,7 +257,7 @@ func (u *user) handle(number uint64) {
 	f := &u.frame
 	at := f.SP
 	u.space.machine.programs[number](u)
-	f.SP = at + 8 // the address after RET has popped the return address
+	f.SP = at + 8 // value of the stack pointer after RET has popped the return address
 	f.AX, f.IP = rtSigreturn, restorerAt+callSize
 	u.stop(Call)
 }

@@ -8,8 +8,8 @@ import (
 	"loam/mem"
 )
 
-// memory is the memory of a task's process as the personality sees it (call.Memory). A page that is not present is
-// made so; what cannot be accessed returns EFAULT.
+// memory is the memory of a task's process as the calls of package posix see it (call.Memory). An access makes
+// missing pages present, and returns EFAULT if the process may not access an address.
 type memory struct{ t *Task }
 
 // Read implements call.Memory.
@@ -40,7 +40,8 @@ func (m memory) Write(addr uint64, b []byte) linux.Errno {
 	}
 }
 
-// present makes a page accessible, and reports whether it succeeded.
+// present makes the page at an address present for an access, as a page fault would, and reports whether it
+// succeeded.
 func (m memory) present(addr uint64, access mem.Access) bool {
 	for range 2 {
 		switch m.t.memory().Fault(addr, access).Result {

@@ -27,7 +27,8 @@ type conn struct {
 	// The fields below let a calling goroutine read its own reply: see lead.go.
 	trier    Trier    // rw, if it implements Trier; otherwise nil
 	prompter Prompter // rw, if it implements Prompter; otherwise nil
-	// parked makes receive read: sent by callers, received by receive, never closed; full: receive will read anyway.
+	// parked has capacity 1. A caller sends to it to make receive read replies, without blocking: if parked is full,
+	// receive has not taken the earlier value yet, and will read when it does. It is never closed.
 	parked  chan struct{}
 	waiting atomic.Int64 // calls in progress with a waiting caller
 	led     atomic.Bool  // a caller has received replies itself (led) since receive last looked
@@ -129,7 +130,7 @@ func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
-		if unsent := len(c.out) - k.size; unsent > 0 { // only the replies to unsent requests can make room
+		if unsent := len(c.out) - k.size; unsent > 0 { // the window is full of requests, some of which were not sent yet: without sending them, no reply would make room
 			rest := append([]byte(nil), c.out[unsent:]...)
 			c.out = c.out[:unsent]
 			c.mu.Unlock()

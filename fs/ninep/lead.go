@@ -102,7 +102,8 @@ func (c *conn) look(k *call) bool {
 	return true
 }
 
-// park makes receive read again. If the channel is full, it will do so anyway.
+// park makes receive read again. If the channel is full, receive has not taken the earlier value yet, and
+// will read when it does.
 func (c *conn) park() {
 	select {
 	case c.parked <- struct{}{}:

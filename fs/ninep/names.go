@@ -143,7 +143,7 @@ func (s *FileSystem) doubt(d *node, name string) {
 func (s *FileSystem) removed(d *node, name string) {
 	d.touch()
 	if c := d.names; c != nil {
-		if k := c.known[name]; k != nil { // the listing refers to it too
+		if k := c.known[name]; k != nil { // k stays in known, because the listing refers to k too
 			s.dropContent(k)
 			k.absent, k.until = true, s.deadline()
 			return

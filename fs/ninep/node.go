@@ -410,8 +410,8 @@ func (s *FileSystem) walk(from uint32, names []string) (uint32, QID, error) {
 	return fid, w.QIDs[len(names)-1], nil
 }
 
-// borrow returns a FID for the file. It is not open, except that with writable it may be an open
-// one that permits writing. The caller calls release. Errors: ENOENT, EIO.
+// borrow returns a FID for the file, which the caller releases. The FID has not been opened, unless writable
+// is set: then it may be the FID of an open handle that permits writing. Errors: ENOENT, EIO.
 func (n *node) borrow(writable bool) (fid uint32, release func(), err error) {
 	s := n.s
 	if writable {

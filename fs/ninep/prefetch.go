@@ -245,7 +245,7 @@ func (s *FileSystem) fetch(b batch) error {
 	defer release()
 	began, until := s.begin()
 	var data Data
-	const room = 256 // for attributes and lengths
+	const room = 256 // bytes of a reply for the attributes and lengths of one file
 	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
 	if err := s.conn.call(TypeFetch, &m, &data); err != nil {
 		return err

@@ -58,7 +58,7 @@ type FileSystem struct {
 	tick    uint64     // counts changes of files and directories
 	nodes   map[key]weak.Pointer[node]
 	sweepAt int       // number of nodes at which unreferenced ones are removed
-	fids    list.List // of *node with a FID of its own and without users, most recently used first
+	fids    list.List // nodes (*node) that have a FID of their own and are not in use, most recently used first
 	made    []*node   // regular files that were created and not opened yet
 
 	cached  list.List // directories (*node) with cached names, most recently filled first

@@ -1,9 +1,9 @@
 // Package futex keeps the queues of threads that wait for futexes (futex(2)).
 //
-// It is a pure machine: a Table holds waiters by key, operations return the waiters to be woken, and
-// the caller blocks and wakes threads, with one lock around a Table. To wait without missing a
-// wake, the caller compares the futex's word and calls Wait under that lock, and so does a
-// waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
+// It is a pure state machine, which does not wait and takes no lock: a Table holds waiters by key, operations
+// return the waiters to be woken, and the caller blocks and wakes threads, with one lock around a Table. To
+// wait without missing a wake, the caller compares the futex's word and calls Wait under that lock, and so
+// does a waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
 //
 // A key is any comparable value that names the word's memory; mem.Location is one.
 //

@@ -111,7 +111,9 @@ func (o *options) report(all, chosen []unit) error {
 	return judge(list, len(chosen) == len(all))
 }
 
-// choose returns the units of a suite, or the unit, that only names. All are returned if it is empty.
+// choose returns the units that the user has selected. Of the parameter only, "SUITE"
+// means all units of a suite, and "SUITE:UNIT" means one unit. If the text is empty, it
+// returns all units.
 func choose(all []unit, only string) []unit {
 	suite, name, one := strings.Cut(only, ":")
 	var list []unit

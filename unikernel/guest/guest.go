@@ -50,9 +50,9 @@ type Config struct {
 	// Otherwise it is the link's Gateway.
 	HandedFrom6 netip.Addr
 
-	// For a process, which can open no file of the host. Program is the path of its executable, and
-	// ProgramFD a descriptor of it. ClockSource is the host's clock source. HandedFirst is the lowest
-	// descriptor number of a handed-over connection.
+	// These fields are for a process, which can open no file of the host. Program is the path of its
+	// executable, and ProgramFD a descriptor of it. ClockSource is the host's clock source. HandedFirst is
+	// the lowest descriptor number of a handed-over connection.
 	Program     string
 	ProgramFD   int
 	ClockSource string

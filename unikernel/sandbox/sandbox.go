@@ -147,7 +147,8 @@ func Probe() (Layers, error) {
 	return p.Layers(), err
 }
 
-// attempt is a set of namespaces to try, and the reason why a larger set failed.
+// attempt is a set of namespaces with which Start tries to create the stage, and the reason why a larger set
+// has failed.
 type attempt struct {
 	flags uintptr
 	why   string

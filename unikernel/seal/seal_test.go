@@ -195,7 +195,7 @@ func TestCallsOfTheHost(t *testing.T) {
 
 // Calls with arguments that the filter must reject, made from places where the call itself is allowed.
 //
-// long: it is a table.
+// long: the function consists of a table.
 func TestArguments(t *testing.T) {
 	filter := testFilter(t)
 	const anonymous = linux.MAP_ANONYMOUS | linux.MAP_PRIVATE
@@ -410,6 +410,9 @@ func document() string {
 		for _, test := range c.If {
 			tests = append(tests, test.Text)
 		}
+		if c.Do == Invalid {
+			tests = append(tests, "any other arguments")
+		}
 		from := strings.ReplaceAll(strings.Join(c.From, ", "), Gate, "the gate")
 		if c.From == nil {
 			from = "anywhere"
@@ -431,13 +434,13 @@ confines the process, and then starts the program. The confinement, called the *
 the program's file. It has several layers; ` + "`loam doctor`" + ` reports which of them this machine has. In this document, a
 *link* is a descriptor over which Loam's network stack sends and receives frames.
 
-| layer | what it takes from the program | requirements |
+| layer | what the program loses by it | requirements |
 |---|---|---|
 | descriptors | all except the standard streams, the links, archives of ` + "`-v`" + `, the program's own file, and for each ` + "`:rw`" + ` folder a socket and memory that its server shares | nothing |
 | user | root's rights: if root starts the program, it runs as user and group 65534 without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
 | user namespace | capabilities outside the namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
 | mount namespace | all files: the root is an empty read-only folder | a user namespace, or root |
-| PID namespace | the view of other processes; the program ends with its parent | a user namespace, or root |
+| PID namespace | the view of other processes; if its parent process ends, the program ends too | a user namespace, or root |
 | network namespace | the host's network interfaces and abstract Unix sockets | a user namespace, or root |
 | IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
 | Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
@@ -448,8 +451,8 @@ Only the filter exists on every supported release of Linux. On Linux 5.5 to 5.12
 namespaces, it is the only layer that prevents opening files. On Linux 5.5 to 5.13 the program's
 /proc/self/maps is empty, because its descriptor cannot be passed to the program.
 
-A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids it to start programs, it
-gets its files as open descriptors, and if root starts it, it runs as user 65534.
+A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids QEMU to start programs. QEMU
+gets its files as open descriptors, and runs as user 65534 if root starts it.
 
 ## The filter
 
@@ -473,9 +476,9 @@ The columns of the table:
   for which it has no assembly (` + "`Syscall6` of `internal/runtime/syscall/linux`" + `). Package syscall also uses it, for
   calls that Loam passes to the host.
 - *only if*: conditions on the arguments. Semicolons separate conditions; all of them must hold.
-- *result*: empty if the host serves the call. ENOENT or EINVAL is returned without executing the call. "Once" means that
-  package sandbox answers the first call: execveat starts the program, openat2 opens /proc/self/maps. Later calls return
-  ENOSYS.
+- *result*: an empty cell means that the host executes the call. ENOENT and EINVAL mean that the call returns this
+  error and the host does not execute it. "Once" means that package sandbox answers the first call: execveat starts
+  the program, openat2 opens /proc/self/maps. Later calls return ENOSYS.
 
 `
 
@@ -493,7 +496,7 @@ these parts of the host:
 
 - Its standard streams: it can read all further input, and write any output, also to a terminal. It can set the
   terminal's settings and size, but not its foreground group.
-- Its links. The gateway of the loam command, or Linux for a TAP device, checks the packets that it sends there.
+- Its links: it can send any packet. The gateway of the loam command, or Linux for a TAP device, checks the packets.
 - Its ` + "`:rw`" + ` folders. Their servers check each message. The memory that a program shares with a server is the only file that
   it can map for writing; its size is sealed.
 - With ` + "`--pcap`" + ` and a TAP device, the capture file: it can write any data to that file, without a limit.

@@ -117,7 +117,7 @@ func (s *session) appendData(body []byte) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return now(func() (ninep.Message, error) { // served at once and in order: appends of one client do not mix
+	return now(func() (ninep.Message, error) { // served at once and in order, so that appends of one client do not mix
 		n, end, err := f.append(m.Data)
 		return &ninep.Appended{Count: uint32(n), End: end}, err
 	})

@@ -262,7 +262,7 @@ func openBeneath(dir int, n string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// clunk serves Clunk. If the FID is of XattrCreate, it sets the attribute.
+// clunk serves Clunk. If XattrCreate created the FID, clunk sets the extended attribute.
 func (s *session) clunk(body []byte) (work, error) {
 	f, n, err := s.drop(body)
 	if err != nil {
