@@ -82,7 +82,8 @@ func errNeedsMachine(path string) error {
 // errTooLarge is returned by bounded.
 var errTooLarge = errors.New("it is larger than the machine's memory")
 
-// bounded is a writer that accepts left more bytes, and then returns errTooLarge.
+// bounded is a writer with a limit: its field left is the number of bytes that it still accepts. A longer write returns
+// errTooLarge.
 type bounded struct {
 	to   io.Writer
 	left uint64
