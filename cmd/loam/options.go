@@ -34,6 +34,9 @@ type runFlags struct {
 	root     string
 	folder   string
 	tty      choice
+
+	entrypoint optional
+
 	user     string
 	net      string
 	loopback bool
@@ -53,12 +56,33 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST][:rw]`; GUEST is an absolute path, else that of HOST; with :rw the folder itself, to read and to write (docs/folders.md; repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
-	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program COMMAND inside `DIR|FILE.tar[.gz|.zst]|IMAGE[:TAG]`: a copy of a folder or archive, or of the image of a container, or an image of ext4 itself, is its root folder")
+	cmd.Flags().Var(&f.entrypoint, "entrypoint", "with --root and an image of a container, start `PROGRAM` with the arguments, and not the image's Entrypoint; empty: start COMMAND itself")
+	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, that of the image, or /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: that of the image, or root)")
 }
+
+// optional is a text flag that distinguishes an empty text from no text.
+type optional struct{ value *string }
+
+// String implements pflag.Value.
+func (o *optional) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+// Set implements pflag.Value.
+func (o *optional) Set(s string) error {
+	o.value = &s
+	return nil
+}
+
+// Type implements pflag.Value.
+func (o *optional) Type() string { return "string" }
 
 // choice is a boolean flag with three states: not given, true and false.
 type choice struct {
@@ -139,7 +163,10 @@ type runOptions struct {
 	publish  []publication
 	relay    bool // connections to published ports pass through Loam's TCP, even in a process
 	volumes  []volume
-	root     string // folder, archive or ext4 image with the root file system; "": none
+	root     string // folder, archive or image with the root file system; "": none
+
+	entrypoint *string // program that replaces the Entrypoint of an image; nil: none
+
 	folder   string // working folder; "": the default
 	terminal unikernel.TerminalUse
 	user     string // user of a Linux program, USER[:GROUP]; "": root
@@ -189,7 +216,7 @@ const (
 
 // options checks the flags and converts them to runOptions. Errors are usageErrors.
 func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
+	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, entrypoint: f.entrypoint.value, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
@@ -213,6 +240,9 @@ func (f *runFlags) options(program string, args []string) (*runOptions, error) {
 	}
 	if o.volumes, err = parseVolumes(f.volumes); err != nil {
 		return nil, err
+	}
+	if o.entrypoint != nil && o.root == "" {
+		return nil, &usageError{"--entrypoint has no use without --root", "leave it out"}
 	}
 	if o.folder != "" && !path.IsAbs(o.folder) {
 		return nil, &usageError{fmt.Sprintf("-w %s is not an absolute path", o.folder), "write -w /DIR"}

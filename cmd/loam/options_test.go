@@ -19,8 +19,8 @@ func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	var o *runOptions
 	cmd := &cobra.Command{
 		Use: "run", Args: oneProgram, SilenceErrors: true, SilenceUsage: true,
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			o, err = f.options(args[0], args[1:])
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o, err = f.options(splitProgram(cmd, args))
 			return err
 		},
 	}
@@ -41,6 +41,7 @@ func (o *runOptions) setDefaults() {
 }
 
 func TestRunOptions(t *testing.T) {
+	shell := "/bin/sh"
 	local := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port) }
 	for _, test := range []struct {
 		args string
@@ -48,6 +49,8 @@ func TestRunOptions(t *testing.T) {
 	}{
 		{".", runOptions{program: "."}},
 		{"-u www-data:adm --root d /bin/sh", runOptions{program: "/bin/sh", root: "d", user: "www-data:adm"}},
+		{"--root image.tar", runOptions{root: "image.tar"}},
+		{"--root image.tar --entrypoint /bin/sh -- -c ls", runOptions{root: "image.tar", entrypoint: &shell, args: []string{"-c", "ls"}}},
 		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
 		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
 		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
@@ -139,6 +142,8 @@ func TestRunRefuses(t *testing.T) {
 		{"--disk d.img:/ .", `--disk d.img:/ would be the root`},
 		{"--disk :/data .", `--disk :/data names no file`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
+		{"--entrypoint /bin/sh .", `--entrypoint has no use without --root`},
+		{"--root image.tar a b", `"b" stands behind the program "a"`},
 		{"-u :adm .", `-u :adm names no user`},
 		{"-u www-data: .", `-u www-data: names no user`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},
