@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ const bytesPerName = 2 << 10
 // takeRoot reads the root folder, unless it is on a disk, and determines the program and its arguments.
 func (o *Options) takeRoot() error {
 	if o.Target.Platform != Machine {
-		return errNeedsMachine(strings.Join(o.Target.Args, " "))
+		return errNeedsMachine(cmp.Or(strings.Join(o.Target.Args, " "), o.Root))
 	}
 	if err := o.Machine.check(); err != nil {
 		return err
