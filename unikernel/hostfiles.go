@@ -10,8 +10,8 @@ import (
 )
 
 // Files of the host that a Linux program of the host gets in addition to its loader and its libraries: libraries that it
-// may open at run time, and data that the C library and the terminal library read. They are what a program needs in order
-// to behave as on the host without files of its own.
+// may open at run time, and data that the C library and the terminal library read. With them, a program that has no files of
+// its own behaves as on the host.
 
 // hostData lists data of libraries. A program gets it if it is linked with the library, or imports the function.
 var hostData = []struct {

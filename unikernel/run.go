@@ -39,8 +39,8 @@ type Options struct {
 	// rootfs), or an image of an ext4 file system, which becomes the root itself. Target.Args then has the program's path
 	// in it; it may be empty if an image names the program. Empty: the program is a file of the host.
 	Root string
-	// Entrypoint replaces the program that an image of a container starts with the arguments. Empty: there is none. nil:
-	// that of the image.
+	// Entrypoint replaces the Entrypoint of an image of a container. Empty: the arguments are the program. nil: the image
+	// decides.
 	Entrypoint *string
 	// RootReadOnly and RootSnapshot apply to a root that is an image, as in Disk.
 	RootReadOnly, RootSnapshot bool

@@ -146,7 +146,7 @@ const (
 	withEntrypoint = "LOAM_TEST_ENTRYPOINT"
 )
 
-// testEntrypoint returns the program that replaces that of an image; nil: none.
+// testEntrypoint returns the program that replaces an image's Entrypoint; nil: none.
 func testEntrypoint() *string {
 	if program, ok := os.LookupEnv(withEntrypoint); ok {
 		return &program

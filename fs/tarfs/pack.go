@@ -234,8 +234,8 @@ const (
 // xattrRecord is the prefix of PAX records with extended attributes, as GNU tar and star write them.
 const xattrRecord = "SCHILY.xattr."
 
-// addCapabilities adds the capabilities of a file to its header. The system call reads them by the file's descriptor, so
-// that they are those of the file that is packed.
+// addCapabilities adds the capabilities of a file to its header. It names the file by its descriptor, because another file
+// may have replaced it under its name.
 func addCapabilities(h *tar.Header, f *os.File) {
 	value := make([]byte, maxCapabilities)
 	n, err := syscall.Getxattr(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), capabilities, value)

@@ -193,8 +193,7 @@ func (l *loader) describe(h *tar.Header) error {
 	return errors.Join(p.Node.Change(c), setXattrs(p.Node, h))
 }
 
-// setXattrs sets the extended attributes of a file that Linux evaluates or programs use: capabilities, and those of the
-// classes user and trusted.
+// setXattrs sets extended attributes of a file: its capabilities, and attributes of the classes user and trusted.
 func setXattrs(n fs.Node, h *tar.Header) error {
 	to, ok := n.(fs.Attributed)
 	if !ok || len(h.PAXRecords) == 0 {

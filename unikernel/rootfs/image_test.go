@@ -367,10 +367,10 @@ func TestImageRefused(t *testing.T) {
 		"is malformed":                  func(_ layout, _ *imageConfig, m *manifest) { m.Layers[0].Digest = "sha256:../../../etc/passwd" },
 		"layer 1: the media type \"x":   func(_ layout, _ *imageConfig, m *manifest) { m.Layers[0].MediaType = "x" },
 		"the media type \"text/plain\"": func(_ layout, _ *imageConfig, m *manifest) { m.Config.MediaType = "text/plain" },
-		"layer 1: its name ../f leads out of the root folder": func(l layout, _ *imageConfig, m *manifest) {
+		"layer 1: its path ../f leads out of the root folder": func(l layout, _ *imageConfig, m *manifest) {
 			m.Layers[0] = l.blob(testLayer, archive(t, file("../f", "")))
 		},
-		"layer 1: the hard link f leads to ../../etc/passwd": func(l layout, _ *imageConfig, m *manifest) {
+		"layer 1: its path ../../etc/passwd leads out of the root folder": func(l layout, _ *imageConfig, m *manifest) {
 			m.Layers[0] = l.blob(testLayer, archive(t, hardlink("f", "../../etc/passwd")))
 		},
 		"layer 1: it is larger than the machine's memory": func(l layout, _ *imageConfig, m *manifest) {

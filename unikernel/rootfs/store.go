@@ -13,7 +13,8 @@ import (
 	iofs "io/fs"
 	"os"
 	"strings"
-	"syscall"
+
+	"loam/abi/linux"
 )
 
 // store is a folder or an archive that contains an image.
@@ -36,7 +37,7 @@ type folderStore struct{ root *os.Root }
 
 // open implements store.
 func (s folderStore) open(name string) (blob, error) {
-	f, err := s.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.root.OpenFile(name, os.O_RDONLY|linux.O_NONBLOCK, 0)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil, errMissing
 	}

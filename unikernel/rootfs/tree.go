@@ -16,7 +16,7 @@ import (
 )
 
 // tree is a tree of files to which archives are added. An entry replaces an earlier file of its name; a directory keeps
-// its content. The rules for layers are those of the OCI image specification, "Image Layer Filesystem Changeset".
+// its content. Layers follow the OCI image specification, "Image Layer Filesystem Changeset".
 type tree struct {
 	root     *node
 	layer    int      // number of the archive that is being added, from 1
@@ -120,6 +120,9 @@ func (t *tree) add(h *tar.Header, content io.Reader, layer bool) error {
 		if h.Typeflag == tar.TypeDir {
 			t.root.describe(h)
 		}
+		return nil
+	}
+	if layer && isReserved(name) {
 		return nil
 	}
 	dir, base := path.Split(name)
@@ -244,7 +247,7 @@ func inside(name string) (string, error) {
 			depth++
 		}
 		if depth < 0 {
-			return "", errorf(makeAgain, "its name %s leads out of the root folder", name)
+			return "", errorf(makeAgain, "its path %s leads out of the root folder", name)
 		}
 		if len(part) > maxName {
 			return "", errorf(makeAgain, "the name %.40s... has %d bytes, more than %d", part, len(part), maxName)
@@ -308,16 +311,24 @@ func (t *tree) find(name string, create bool) (*node, error) {
 
 // hide applies a whiteout in a directory: it removes names of earlier layers.
 func (n *node) hide(name string, layer int) {
-	switch {
-	case name == opaque:
+	if name == opaque {
 		n.hideAll(layer)
-	case strings.HasPrefix(name, whiteoutOther):
-	default:
-		name = strings.TrimPrefix(name, whiteout)
-		if e, exists := n.children[name]; exists && e.hidden(layer) {
-			delete(n.children, name)
+		return
+	}
+	name = strings.TrimPrefix(name, whiteout)
+	if e, exists := n.children[name]; exists && e.hidden(layer) {
+		delete(n.children, name)
+	}
+}
+
+// isReserved reports whether a path has a name that AUFS uses for its own files.
+func isReserved(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, whiteoutOther) && part != opaque {
+			return true
 		}
 	}
+	return false
 }
 
 // hideAll removes the names of earlier layers below a directory.
