@@ -16,13 +16,14 @@ import (
 func IsRequest(request int) bool {
 	switch request {
 	case linux.SIOCGIFNAME, linux.SIOCGIFINDEX, linux.SIOCGIFFLAGS, linux.SIOCGIFMTU,
-		linux.SIOCGIFADDR, linux.SIOCGIFNETMASK, linux.SIOCGIFHWADDR, linux.SIOCGIFTXQLEN:
+		linux.SIOCGIFADDR, linux.SIOCGIFNETMASK, linux.SIOCGIFHWADDR, linux.SIOCGIFTXQLEN,
+		linux.SIOCETHTOOL:
 		return true
 	}
 	return false
 }
 
-// Request returns a property of an interface. arg is a struct ifreq. Errors: ENODEV, EADDRNOTAVAIL.
+// Request returns a property of an interface. arg is a struct ifreq. Errors: ENODEV, EADDRNOTAVAIL, EOPNOTSUPP.
 func Request(net *stack.Stack, request int, arg []byte) linux.Errno {
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]
 	if request == linux.SIOCGIFNAME {
@@ -58,6 +59,8 @@ func putProperty(net *stack.Stack, i *stack.Interface, request int, value []byte
 		binary.NativeEndian.PutUint32(value, uint32(i.Index()))
 	case linux.SIOCGIFMTU:
 		binary.NativeEndian.PutUint32(value, uint32(i.MTU()))
+	case linux.SIOCETHTOOL: // the answer of a driver that implements none of the requests of ethtool(8)
+		return linux.EOPNOTSUPP
 	case linux.SIOCGIFTXQLEN:
 		binary.NativeEndian.PutUint32(value, QueueLength)
 	case linux.SIOCGIFFLAGS:
