@@ -57,9 +57,9 @@ func (b *sendBuffer) give(size int) bool {
 	return b.starved.Load() && b.starved.Swap(false)
 }
 
-// submit queues a datagram for the shard. If the datagram goes to this host, the calling goroutine runs the turn if it
-// can: a wake of the loop costs more than the turn. To another host the loop sends, since it sends several datagrams
-// with one call to the device.
+// submit queues a datagram for the shard. If the datagram goes to this host, the calling goroutine does the shard's
+// work if it can, because waking the shard's loop costs more than the work. A datagram to another host is left to the
+// loop, which sends several datagrams with one call to the device.
 func (sh *shard) submit(o *outgoing) {
 	// the frame belongs to the shard after it is queued, so it is examined before
 	here := o.path.ifc.loopback && o.frame.Len() <= lightBytes

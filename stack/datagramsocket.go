@@ -19,7 +19,7 @@ type datagramSocket struct {
 	stack      *Stack
 	network    string         // name of the network as in package net, for errors
 	local      netip.AddrPort // local address; the meaning of the port depends on the protocol
-	v6Only     bool           // the option at the time the socket was bound
+	v6Only     bool           // value of UDPOptions.V6Only when the socket was bound
 	readers    socket.Waiter
 	writers    socket.Waiter
 	queue      datagramQueue

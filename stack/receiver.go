@@ -23,7 +23,7 @@ type receiver struct {
 	out    []*batch      // batches being filled, by shard; nil when empty
 	asked  icmp.Bucket   // rate limit of ARP requests
 	full   int           // number of full batches that were read in a row
-	census flood.Census  // frames that may belong to a flood
+	census flood.Census  // counts of frames that may belong to a flood
 	ended  chan struct{} // closed by loop
 }
 

@@ -15,8 +15,8 @@ package stack
 // processed; while there are any, later batches queue behind them. A loop that has been
 // woken waits for the current turn to end.
 
-// lightBytes is the largest batch or write for which a foreign goroutine runs the turn,
-// in bytes. Above it, working in parallel is faster.
+// lightBytes is the largest batch or write, in bytes, for which a receiver or a program's goroutine runs the shard's
+// turn. Above it, working in parallel is faster.
 const lightBytes = 16 << 10
 
 // turnNow runs a turn on the calling goroutine. It returns false if it cannot; the caller

@@ -3,7 +3,7 @@
 //
 // One goroutine, loop, owns the registers. Two buffers connect it to callers: one for received bytes, one for bytes to
 // send. While the receive buffer is full, the driver does not read from the port. So no data is lost if the sender has
-// flow control, as a monitor that reads a pipe does.
+// flow control, as a virtual machine monitor has that passes on what it reads from a pipe.
 package uart
 
 import (

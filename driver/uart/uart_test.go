@@ -16,7 +16,7 @@ import (
 // chip is a model of a 16550 and its machine.
 type chip struct {
 	driver.Machine
-	c chan struct{} // C of its interrupt line
+	c chan struct{} // the channel that C of the chip's interrupt line returns
 
 	mu      sync.Mutex // guards all fields below
 	scratch uint8

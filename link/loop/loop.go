@@ -24,7 +24,7 @@ const MaxMTU = 65536
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 }
 
 // New returns a loopback device. Its medium is IP: packets without a link-layer

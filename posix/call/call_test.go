@@ -143,7 +143,7 @@ func TestPairsLeaveNothing(t *testing.T) {
 	}
 }
 
-// select(2) returns EINVAL for a negative number, and EBADF for a descriptor that is not open.
+// select(2) returns EINVAL for a negative number of descriptors, and EBADF for a descriptor that is not open.
 func TestSelectErrors(t *testing.T) {
 	c, m := newCaller(t, 64)
 	m.bytes[0] = 1 << 3

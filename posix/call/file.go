@@ -164,7 +164,7 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		})
 	case request == linux.SIOCGIFCONF:
 		return fail(c.interfaceList(descriptor, a.A3))
-	case !posix.TakesInt(request): // for other requests, the argument is passed by value
+	case !posix.TakesInt(request): // a request whose argument is not a pointer to an int
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}

@@ -17,8 +17,8 @@ type Memory interface {
 	// Pointer reads the address stored at addr. Addresses must be read this way: if the memory can move
 	// (a Go stack), the address is translated.
 	Pointer(addr uint64) (uint64, linux.Errno)
-	// String reads a string up to its terminating NUL, which is not returned. Errors: ENAMETOOLONG if
-	// there is no NUL among the first most bytes.
+	// String reads a string up to its terminating NUL, which is not returned. Errors: ENAMETOOLONG if no NUL is found
+	// within most bytes.
 	String(addr uint64, most int) (string, linux.Errno)
 	// Bytes returns the n bytes at addr without a copy, or nil if they can only be copied; n is at
 	// least 1. Errors: EFAULT if addr can never be mapped. An unmapped page is detected only by a copy,

@@ -215,7 +215,8 @@ func (e *Set) ask(it *item) (Event, bool) {
 	return ev, true
 }
 
-// putBack inserts items for which events had no room at the front of the ready list, before items that have been reported.
+// putBack inserts items at the front of the ready list, before items that have been reported. The result of the last call
+// had no room for their events.
 func (e *Set) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()

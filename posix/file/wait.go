@@ -21,13 +21,14 @@ type End uint8
 
 // Ends of a wait.
 const (
-	Occurred    End = iota // by its event
-	Late                   // by its time
-	Interrupted            // by a signal for the thread, or by its death
+	Occurred    End = iota // the event occurred
+	Late                   // the time is up
+	Interrupted            // the thread was interrupted by a signal, or is about to end
 )
 
-// Wait waits until event is closed or receives a value, until late receives a value, or until an interrupt. A nil channel is never
-// ready. If several are ready, one of them ends the wait; an interrupt that does not is still there for the next wait.
+// Wait waits until event is closed or receives a value, until late receives a value, or until an interrupt. A nil
+// channel is never ready. If several are ready, one of them ends the wait. An interrupt that does not end this wait
+// ends the next one.
 func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 	if t.Asleep != nil {
 		t.Asleep(true)
@@ -55,7 +56,7 @@ func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 	}
 }
 
-// WaitFor is Wait with a limit of time. A negative limit is none.
+// WaitFor is Wait with a time limit. If most is negative, there is no limit.
 func (t Task) WaitFor(event <-chan struct{}, most time.Duration) End {
 	if most < 0 {
 		return t.Wait(event, nil)

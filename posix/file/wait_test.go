@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A wait ends by its event, by its time, or by an interrupt, whichever comes first. The task's accounting of waits
-// covers it from its beginning to its end.
+// A wait ends by its event, by its time, or by an interrupt, whichever comes first. Task.Asleep is called once with
+// true when the wait begins, and once with false when it ends.
 func TestWait(t *testing.T) {
 	const never = 1000
 	for name, c := range map[string]struct {

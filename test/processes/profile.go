@@ -164,7 +164,8 @@ func (p *profiled) String() string {
 	return b.String()
 }
 
-// replaceEmulator puts a qemu-system-x86_64 in front of PATH that adds options to machines.
+// replaceEmulator puts a folder at the front of PATH. Its qemu-system-x86_64 is a script that calls QEMU, with further
+// options if QEMU runs a machine.
 func replaceEmulator(dir, options string) error {
 	real, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {

@@ -19,7 +19,7 @@ type key struct {
 
 // table holds all results, in nanoseconds per operation.
 type table struct {
-	rows    []string // in the order of the first result
+	rows    []string // names of the rows, in the order of their first results
 	cpus    []int
 	results map[key][]float64
 }

@@ -30,7 +30,7 @@ type options struct {
 	only  string // the suite or SUITE:UNIT to run; empty: all
 	from  bool   // evaluate the outputs that were kept, and run nothing
 	again bool   // run units on Linux again, although their output is kept
-	side  string // "loam" or "linux": run only this side, without a report; otherwise both
+	side  string // "loam" or "linux": run the tests on this side only, without a report; otherwise on both
 	keep  string // folder of the outputs
 	cpus  int
 }

@@ -282,7 +282,7 @@ func tcpPingPong() (func(int) error, func(), error) {
 	return pingPong([2]int{y, x}, [2]int{x, y})
 }
 
-var kept []*os.File // so that no finalizer closes them
+var kept []*os.File // keeps the files in use, so that no finalizer closes them
 
 func futexPingPong() (func(int) error, func(), error) {
 	addr, err := mmap(page, rw, shared, -1)
