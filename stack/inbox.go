@@ -125,8 +125,7 @@ func (sh *shard) hasEnded() bool {
 	return sh.inbox.ended
 }
 
-// post asks the shard to run f and does not wait. It returns false if the shard has
-// ended.
+// post asks the shard to run f and does not wait. It returns false if the shard has ended.
 func (sh *shard) post(f func(*shard)) bool {
 	left := sh.leave(f)
 	sh.inbox.ring()
@@ -144,8 +143,7 @@ func (sh *shard) leave(f func(*shard)) bool {
 	return !sh.inbox.ended
 }
 
-// request runs f on the shard and waits for it. It returns false if the shard has ended
-// without running f.
+// request runs f on the shard and waits for it. It returns false if the shard has ended without running f.
 func (sh *shard) request(f func(*shard)) bool {
 	done := make(chan struct{})
 	if !sh.leave(func(sh *shard) { f(sh); close(done) }) {

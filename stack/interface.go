@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/link/loop"
 	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/neigh"
@@ -34,6 +35,7 @@ type Interface struct {
 	mtu         int
 	offloads    link.Offloads
 	loopback    bool
+	local       *loop.Device // the loopback device; nil: it is another device
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
@@ -129,6 +131,9 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
 		ended:       make(chan struct{}),
+	}
+	if loopback {
+		ifc.local = dev.(*loop.Device)
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
 		if thinner, ok := dev.(link.Thinner); ok {

@@ -43,9 +43,8 @@ func (o *UDPOptions) loops(group netip.Addr) bool {
 	return !o.NoLoop6
 }
 
-// loopBack delivers a copy of a broadcast or multicast packet on this host if anything
-// receives it. The copy is not fragmented, and its checksum counts as valid even if it
-// was left to the device.
+// loopBack delivers a copy of a broadcast or multicast packet on this host if anything receives it. The copy is not
+// fragmented, and its checksum counts as valid even if it was left to the device.
 func (sh *shard) loopBack(o *outgoing) {
 	ifc := o.path.ifc
 	if ifc.loopback || ifc.acceptAny {

@@ -276,9 +276,6 @@ func (sh *shard) output() {
 	for _, l := range sh.links {
 		l.flush()
 	}
-	if len(sh.dirty) > 0 { // some connections have more to send: continue after the input
-		sh.inbox.ring()
-	}
 }
 
 // putIPv4 sets the payload length and prepends the IPv4 header to the payload in f.

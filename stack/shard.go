@@ -22,8 +22,8 @@ const rxDepth = 16
 // rx, queued, inbox and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or a program's
 // goroutine that has a small amount of work and finds the shard idle (turn.go).
 //
-// A turn has four steps: process input and requests of programs; fire expired timers; ask the connections that had an
-// event for output; set the timer for the next deadline.
+// A turn has five steps: process input and requests of programs; fire expired timers; ask the connections that had an
+// event for output; deliver output to this host, which may repeat the previous step; set the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
@@ -60,6 +60,8 @@ type shard struct {
 
 	dirty      []*TCPConn // connections with an event in this turn, which are asked for output at its end
 	spare      []*TCPConn // memory for the next dirty list: the two slices are swapped when dirty is processed
+	local      []packet   // TCP segments to this host, which the turn delivers: see turn.go
+	spareLocal []packet   // memory for the next local list, as spare
 	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
@@ -138,8 +140,7 @@ func (sh *shard) beginTurn() {
 	}
 }
 
-// drain processes a bounded number of further batches, so that one acknowledgment covers
-// many segments.
+// drain processes a bounded number of further batches, so that one acknowledgment covers many segments.
 func (sh *shard) drain() {
 	for range rxDepth / 4 {
 		select {
@@ -161,6 +162,7 @@ func (sh *shard) turn() {
 	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)
 	sh.expireReassembly()
 	sh.output()
+	sh.exchange()
 	sh.arm()
 }
 
@@ -205,6 +207,9 @@ func (sh *shard) end() {
 		default:
 		}
 		break
+	}
+	for i := range sh.local {
+		sh.local[i].frame.Free()
 	}
 	for _, l := range sh.links {
 		l.drop()

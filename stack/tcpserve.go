@@ -42,10 +42,9 @@ func (c *TCPConn) serve(sh *shard) {
 	sh.mark(c)
 }
 
-// sendWritten sends data written before a Close that resets the connection, as far as the
-// windows allow. Programs may rely on that: on other systems, data has been sent when
-// write returns. For example, a server that rejects a request before reading all of it
-// writes the reason and closes.
+// sendWritten sends data written before a Close that resets the connection, as far as the windows allow. Programs may
+// rely on that: on other systems, data has been sent when write returns. For example, a server that rejects a request
+// before reading all of it writes the reason and closes.
 func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	if wish&wishCloseWrite != 0 {
 		c.machine.CloseWrite(sh.now)
@@ -107,6 +106,9 @@ func (c *TCPConn) sendAll(sh *shard) {
 		if l != nil && !l.room() {
 			c.stall(sh, l)
 			return
+		}
+		if len(sh.local) >= maxLocal {
+			break
 		}
 		if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
 			return
@@ -176,8 +178,7 @@ func (c *TCPConn) maxPayload() int {
 	return 0 // 0: each frame carries one segment
 }
 
-// segmentation returns the offload flag and frame type for the connection's version of
-// IP.
+// segmentation returns the offload flag and frame type for the connection's version of IP.
 func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
 	if c.remote.Addr().Is4() {
 		return link.OffloadTSO4, link.GSOTCP4
@@ -194,7 +195,10 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	headerLen := out.TCP.Len()
 	out.TCP.Put(f.Prepend(headerLen))
 	sh.tally.count(TCPSent)
-	finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	local := l.isLocal()
+	if !local {
+		finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	}
 	segments := uint16(1)
 	if out.Len > out.MSS && out.MSS > 0 {
 		f.GSOSize, f.HeaderLen = uint16(out.MSS), uint16(headerLen)
@@ -202,7 +206,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
 	}
-	if c.narrow {
+	if c.narrow && !local {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
 	tos, ttl := c.tos, c.ttl
@@ -211,6 +215,10 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	}
 	if out.ECT {
 		tos |= 2
+	}
+	if local {
+		c.sendLocal(sh, l, f, tos, ttl)
+		return
 	}
 	if c.remote.Addr().Is4() {
 		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
@@ -222,8 +230,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	l.transmit(c.path.nextHop, f)
 }
 
-// finishTCP computes the checksum of a segment, or leaves it to a device with checksum
-// offload.
+// finishTCP computes the checksum of a segment, or leaves it to a device with checksum offload.
 func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	b := f.Bytes()
 	if ifc.offloads.Has(link.OffloadChecksum) {
