@@ -160,7 +160,8 @@ func statusOf(ws syscall.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// environment returns the program's environment: this process's, changes, and the guest's configuration.
+// environment returns the program's environment: the environment of this process, the
+// changes, and the guest's configuration.
 func environment(changes []string, c guest.Config) []string {
 	env := make(map[string]string)
 	var order []string
@@ -185,7 +186,7 @@ var forwarded = []os.Signal{
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
 }
 
-// forward forwards signals to the program until done is closed.
+// forward forwards signals to the program until the channel done is closed.
 //
 // The program must receive each signal once. Without a terminal it runs in a process group of its own, so a
 // signal to this process group reaches it only through forward. With a terminal it must be in this process

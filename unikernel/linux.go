@@ -82,7 +82,7 @@ func errNeedsMachine(path string) error {
 // errTooLarge is returned by bounded.
 var errTooLarge = errors.New("it is larger than the machine's memory")
 
-// bounded is a writer that accepts left more bytes, and then returns errTooLarge.
+// bounded is a writer that accepts a limited number of further bytes (the field left), and then returns errTooLarge.
 type bounded struct {
 	to   io.Writer
 	left uint64
@@ -96,7 +96,8 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return b.to.Write(p)
 }
 
-// openRoot returns the archive of a root folder, of at most most bytes. The caller closes it.
+// openRoot returns the archive of a root folder, whose size in bytes is at most the
+// parameter most. The caller closes it.
 func openRoot(name string, most uint64) (*os.File, error) {
 	f, err := packRoot(name, most)
 	switch {
@@ -143,7 +144,8 @@ func packRoot(name string, most uint64) (*os.File, error) {
 	return f, nil
 }
 
-// filled returns a memory file with the output of fill. It fails with errTooLarge if that is more than most bytes.
+// filled returns a memory file with the output of the function fill. It fails with
+// errTooLarge if the output has more bytes than the parameter most.
 func filled(fill func(io.Writer) error, most uint64) (*os.File, error) {
 	f, err := memoryFile("root")
 	if err != nil {
