@@ -210,8 +210,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until a request for
-// the task arrives (alert). Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until a duration (the parameter most) has passed, or until a
+// request for the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:
@@ -279,8 +279,8 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 
-// setName returns the implementation of sethostname(2) or setdomainname(2). set stores the new name. There is one
-// name for all processes. Errors: EPERM, EINVAL, EFAULT.
+// setName returns the implementation of sethostname(2) or setdomainname(2). The function set stores the new name. There
+// is one name for all processes. Errors: EPERM, EINVAL, EFAULT.
 func setName(set func(p *posix.Process, name string)) serveFunc {
 	return func(t *Task, a call.Args) (uint64, linux.Errno) {
 		n := number(a.A2)

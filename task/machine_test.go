@@ -268,7 +268,8 @@ func (u *user) store(addr uint64, b []byte) bool {
 	return u.access(addr, b, write, u.space.Write)
 }
 
-// access copies bytes by move. If move ends early, the program faults at that address with the error code.
+// access copies bytes by the function move. If that function ends early, the program
+// faults at that address with the error code.
 func (u *user) access(addr uint64, b []byte, code uint64, move func(uint64, []byte) int) bool {
 	f := &u.frame
 	for done := move(addr, b); done < len(b); done += move(addr+uint64(done), b[done:]) {

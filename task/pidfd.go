@@ -260,9 +260,9 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
-// processVM implements process_vm_readv(2) and process_vm_writev(2): move copies between a buffer and the memory of
-// the other process. If a transfer ends early, the result is the number of bytes copied. Errors: EINVAL, ESRCH,
-// EPERM, EFAULT.
+// processVM implements process_vm_readv(2) and process_vm_writev(2): the function move copies between a buffer
+// and the memory of the other process. If a transfer ends early, the result is the number of bytes copied.
+// Errors: EINVAL, ESRCH, EPERM, EFAULT.
 func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	if a.A6 != 0 {
 		return 0, linux.EINVAL

@@ -127,8 +127,8 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable, Deferred: v.deferred}, nil
 }
 
-// openVolumes packs the volumes and the system files into archives. give passes an archive to the guest and
-// returns its number there.
+// openVolumes packs the volumes and the system files into archives. The function give
+// passes an archive to the guest and returns its number there.
 func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, error) {
 	c, err := openCache()
 	if err != nil {

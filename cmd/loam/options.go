@@ -463,8 +463,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// checkGateway rejects a router outside the network own of the program's address, and a second router of the same IP
-// version.
+// checkGateway rejects a router outside the network of the program's address (the
+// parameter own), and a second router of the same IP version.
 func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
 	case !own.IsValid():

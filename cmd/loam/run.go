@@ -114,7 +114,7 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to say.
+// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to the writer say.
 func (f *runFlags) withPlatform(ctx context.Context, o *unikernel.Options, say io.Writer) error {
 	choice, err := choosePlatform(ctx, f.platform, say)
 	o.Target.Platform, o.Machine.Emulator = choice.Platform, choice.Emulator

@@ -108,8 +108,8 @@ func (e *extent) add(start, end uint64) {
 	e.start, e.end = min(e.start, start), max(e.end, end)
 }
 
-// change makes one change of the page tables. It adds the addresses whose translations must be flushed to
-// stale.
+// change makes one change of the page tables. It adds the addresses whose translations
+// must be flushed to the range stale.
 func (s *Space) change(c *Change, stale *extent) error {
 	if c.Start > c.End || c.End > Limit || (c.Start|c.End|c.Physical)%amd64.PageSize != 0 {
 		return ErrAddress

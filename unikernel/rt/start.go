@@ -189,8 +189,9 @@ func openDoor() {
 	openStreams()
 }
 
-// Serve makes serve the function of a system call that is in the table. before is the table's function, or returns the
-// errno of the table. Package children calls Serve before the program starts.
+// Serve replaces the function of a system call that is in the table by the result of the
+// function serve. The argument of serve is the table's function, or a function that
+// returns the errno of the table. Package children calls Serve before the program starts.
 func Serve(number int, serve func(before syscalls.Serve) syscalls.Serve) {
 	r := syscalls.ByNumber(number)
 	e := &entries[number]
