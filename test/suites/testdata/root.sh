@@ -33,15 +33,19 @@ for lib in "$root"/usr/share/perl/5.*.* "$root"/usr/lib/x86_64-linux-gnu/perl/5.
 done
 ln -s /usr/bin/perl ../perl/perl
 ln -s /usr/bin/perl ../perl/t/perl
-# The tests of glibc are built without glibc's own build, with the C library of the host. The headers in "include" do not depend on it.
-# A test that needs internals of glibc, or files beside its own, does not build and is left out.
+# The tests of glibc are built without glibc's own build, with the C library of the host. A test that needs internals of glibc, or
+# files beside its own, does not build and is left out. The folder "host" has the headers that the tests share.
 tar -xf glibc_*.orig.tar.* -C glibc --strip-components=1
 cd glibc
 mkdir host objects
-for header in libc-diag array_length intprops libc-pointer-arith verify; do
-	[ ! -e "include/$header.h" ] || cp "include/$header.h" host/
+for header in libc-diag array_length intprops libc-pointer-arith verify scratch_buffer; do
+	cp "include/$header.h" host/
 done
-cc="gcc -std=gnu11 -O1 -w -pthread -D_GNU_SOURCE -I. -Ihost -iquote nptl -iquote sysdeps/pthread -iquote rt"
+cp sysdeps/x86_64/stackinfo.h host/
+: > host/config.h
+ln -s ../support ../malloc ../test-skeleton.c host/
+cc="gcc -std=gnu11 -O1 -w -pthread -D_GNU_SOURCE -include limits.h -DTIMEOUTFACTOR=1 -Dattribute_hidden="
+cc="$cc -Dlibc_hidden_proto(x)= -Ihost -Isupport -iquote nptl -iquote sysdeps/pthread -iquote rt"
 for name in SRCDIR OBJDIR OBJDIR_ELF_LDSO INSTDIR LIBDIR SLIBDIR BINDIR SBINDIR ROOTSBINDIR COMPLOCALEDIR SYSCONFDIR; do
 	cc="$cc -D${name}_PATH=\"/usr\""
 done
