@@ -35,8 +35,8 @@ type lane struct {
 	seed    uint64        // seed of the random spacing
 	paced   pace.Rate     // this queue's share of the rate, multiplied by the scale
 	mean    float64       // mean frame size in bytes
-	max     bool          // sends without a rate limit
-	silent  bool          // nothing is sent at present
+	max     bool          // the lane sends without a rate limit
+	silent  bool          // the lane sends nothing at present
 	missed  time.Duration // time that earlier steps could not make up for
 
 	ends  uint64 // number of frames to send in all; MaxUint64: unlimited

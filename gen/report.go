@@ -62,7 +62,7 @@ const UnknownLink = -1
 // StreamReport is the result of one stream.
 type StreamReport struct {
 	Flow
-	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast; 0 if it was changed
+	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast; 0 if the rate was changed during the run
 	Gaps   pace.Gaps     `json:"gaps"`            // gaps between frames, at the times at which they were passed to the sender
 	Missed time.Duration `json:"missed_ns"`       // time lost in stalls that were too long to make up for
 }

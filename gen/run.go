@@ -27,7 +27,7 @@ type run struct {
 	method  method.Method
 	tagged  int // maximum batch size of streams with tags
 	workers []*worker
-	streams [][]*lane // by stream, then by queue
+	streams [][]*lane // the lanes of each stream, by queue
 
 	start time.Time
 	last  Sample

@@ -12,7 +12,7 @@ import (
 	"loam/gen/pace"
 )
 
-// worker sends the lanes of one queue.
+// worker sends the frames of one queue. The queue has one lane for each stream.
 type worker struct {
 	queue   int
 	queues  int

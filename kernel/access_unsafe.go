@@ -13,9 +13,6 @@ import (
 // Safety, for all of this file: the kernel shares the program's address space, and the addresses belong to pages
 // that were mapped before. The detour by &addr is for vet, which cannot know that addr holds a pointer.
 
-// windowAddress is boot.Window as a uintptr: the address at which physical address 0 is mapped.
-const windowAddress uintptr = boot.Window
-
 func word(addr uint64) *uint64   { return *(**uint64)(unsafe.Pointer(&addr)) }
 func word32(addr uint64) *uint32 { return *(**uint32)(unsafe.Pointer(&addr)) }
 
@@ -42,6 +39,9 @@ func frameByAddress(addr uintptr) *amd64.Frame { return *(**amd64.Frame)(unsafe.
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 func cpuAt(addr uintptr) *cpu { return *(**cpu)(unsafe.Pointer(&addr)) }
+
+// kernel returns the core that the CPU belongs to.
+func (c *cpu) kernel() *core { return *(**core)(unsafe.Pointer(&c.core)) }
 
 func actionAt(addr uint64) *signal.Action { return *(**signal.Action)(unsafe.Pointer(&addr)) }
 

@@ -39,8 +39,8 @@ func startConsole() {
 const consoleTries = 1e6
 
 // write writes bytes that the program has written to file descriptor 1 or 2 to the console.
-func write(fd uint64, b []byte) {
-	if controlled {
+func (k *core) write(fd uint64, b []byte) {
+	if k.controlled {
 		port := uint16(boot.PortOutput)
 		if fd == 2 {
 			port = boot.PortErrors
@@ -63,27 +63,27 @@ func write(fd uint64, b []byte) {
 }
 
 // say writes text to the console, as standard error.
-func say(text string) {
+func (k *core) say(text string) {
 	for len(text) > 0 {
 		var b [64]byte
 		n := copy(b[:], text)
-		write(2, b[:n])
+		k.write(2, b[:n])
 		text = text[n:]
 	}
 }
 
 // sayHex writes a number in hexadecimal, with 16 digits.
-func sayHex(v uint64) {
+func (k *core) sayHex(v uint64) {
 	var b [18]byte
 	b[0], b[1] = '0', 'x'
 	for i := range 16 {
 		b[17-i] = "0123456789abcdef"[v>>(4*i)&15]
 	}
-	write(2, b[:])
+	k.write(2, b[:])
 }
 
 // sayInt writes a number in decimal.
-func sayInt(v uint64) {
+func (k *core) sayInt(v uint64) {
 	var b [20]byte
 	i := len(b)
 	for {
@@ -93,7 +93,7 @@ func sayInt(v uint64) {
 			break
 		}
 	}
-	write(2, b[i:])
+	k.write(2, b[i:])
 }
 
 // exitPort is the port of QEMU's device isa-debug-exit. Writing a value there ends QEMU with the exit status
@@ -111,8 +111,8 @@ const (
 )
 
 // powerOff ends the machine with an exit status. It does not return.
-func powerOff(status uint32) {
-	if controlled {
+func (k *core) powerOff(status uint32) {
+	if k.controlled {
 		amd64.Out8(boot.PortControl, uint8(status))
 	}
 	amd64.Out32(exitPort, status&exitMost)

@@ -14,26 +14,20 @@ import (
 // A machine that the loam command did not start has no such ports. Then all output goes to the serial port, and its
 // input comes from a user. Only Ctrl-C has an effect.
 
-// controlled reports whether the loam command started this machine; set once.
-var controlled bool
-
 // findControl detects the ports of the loam command.
-func findControl() {
-	controlled = amd64.In8(boot.PortControl) == portAnswer
+func (k *core) findControl() {
+	k.controlled = amd64.In8(boot.PortControl) == portAnswer
 }
 
 // portAnswer is the value that a read of an isa-debugcon port returns.
 const portAnswer = 0xe9
-
-// serialInterrupt is the number of the serial port's interrupt; negative if it has none.
-var serialInterrupt = -1
 
 // serialIRQ is the ISA interrupt of the first serial port.
 const serialIRQ = 4
 
 // listen enables the receive interrupt of the serial port, which is connected to the line with a global number (GSI). If the
 // port does not exist, listen does nothing.
-func listen(gsi uint32, level, low bool) {
+func (k *core) listen(gsi uint32, level, low bool) {
 	const present, wanted, enable = 0x5a, 1 << 0, 1 << 3
 	amd64.Out8(serialScratch, present)
 	if amd64.In8(serialScratch) != present {
@@ -46,8 +40,8 @@ func listen(gsi uint32, level, low bool) {
 	if low {
 		flags |= amd64.IOAPICLow
 	}
-	if n := openLine(uint64(gsi), flags); n >= 0 {
-		serialInterrupt = int(n)
+	if n := k.openLine(uint64(gsi), flags); n >= 0 {
+		k.serialInterrupt = int(n)
 		amd64.Out8(serialModem, 3|enable)
 		amd64.Out8(serialEnable, wanted)
 	}
@@ -55,7 +49,7 @@ func listen(gsi uint32, level, low bool) {
 
 // receive reads the bytes that the serial port has received, and sends the program the signal that each byte stands
 // for.
-func receive(c *cpu) {
+func (k *core) receive(c *cpu) {
 	const most = 64 // more than the FIFO of the port holds: a port that returns more bytes is not a serial port
 	const controlC, interrupt = 3, 2
 	for range most {
@@ -64,11 +58,11 @@ func receive(c *cpu) {
 		}
 		b := amd64.In8(serialData)
 		switch {
-		case controlled && signal.Number(b).Valid():
-			signalProgram(c, int32(b))
-		case !controlled && b == controlC:
-			signalProgram(c, interrupt)
+		case k.controlled && signal.Number(b).Valid():
+			k.signalProgram(c, int32(b))
+		case !k.controlled && b == controlC:
+			k.signalProgram(c, interrupt)
 		}
 	}
-	doneInterrupt(uint64(serialInterrupt))
+	k.doneInterrupt(uint64(k.serialInterrupt))
 }

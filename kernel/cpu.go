@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"loam/arch/amd64"
-	"loam/boot"
 	"loam/kernel/thread"
 )
 
@@ -36,6 +35,8 @@ type cpu struct {
 	number   int32
 	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
 
+	core uintptr // address of the core that the CPU belongs to
+
 	gdt amd64.GDT
 
 	apic    uint32    // ID of the CPU's local APIC
@@ -57,30 +58,22 @@ type cpu struct {
 	rung   uint64  // bit set of device interrupts that the CPU has received and not yet served
 }
 
-var (
-	cpus     [maxCPUs]cpu
-	cpuCount int32 // number of CPUs that run; it never decreases
-)
-
-// idt is the interrupt descriptor table, which is the same for all CPUs.
-var idt [amd64.VectorCount]amd64.Gate
-
 // prepare fills in a CPU's tables and its idle page. Its stacks are already mapped.
-func (c *cpu) prepare() {
-	c.self = addressOf(c)
+func (k *core) prepare(c *cpu) {
+	c.self, c.core = addressOf(c), addressOf(k)
 	// stack 1 of the interrupt stack table: runs changes it whenever a thread is resumed
 	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)
 	// stack 2 of the interrupt stack table: for exceptions that may occur at any instruction
 	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd)
 	c.task[amd64.TaskMapOffset] = amd64.TaskSize
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
-	c.root = tables.Root
+	c.root = k.tables.Root
 
-	pa, ok := frames.Alloc()
+	pa, ok := k.frames.Alloc()
 	if !ok {
-		must(noMemory)
+		k.must(noMemory)
 	}
-	c.idle = windowAddress + uintptr(pa)
+	c.idle = k.window + uintptr(pa)
 	*frameOf(c.idle) = amd64.Frame{
 		Vector: amd64.VectorCall,
 		IP:     uint64(entries.Idle), SP: uint64(c.crashEnd), // the idle loop uses no stack, but SP must be a valid address
@@ -103,12 +96,12 @@ func putAddress(b []byte, addr uintptr) {
 }
 
 // install loads this CPU's tables and system registers.
-func (c *cpu) install() {
+func (k *core) install(c *cpu) {
 	*word(uint64(c.crashEnd)) = uint64(c.self) // the address of c, which the entry code reads there: see crashRoom
 	amd64.LoadGDT(addressOf(&c.gdt), uint16(len(c.gdt)*8-1))
 	amd64.LoadTask(amd64.TaskSelector)
 	amd64.LoadLocal(0) // firmware may leave a local descriptor table at address 0, which ring 3 could map and fill
-	amd64.LoadIDT(addressOf(&idt), uint16(len(idt)*16-1))
+	amd64.LoadIDT(addressOf(&k.idt), uint16(len(k.idt)*16-1))
 	amd64.WriteMSR(amd64.MSRGSBase, uint64(c.self))
 	amd64.WriteMSR(amd64.MSRFSBase, 0)
 	amd64.WriteMSR(amd64.MSRStar, amd64.UserBase<<48|amd64.CodeSelector<<32)
@@ -119,42 +112,42 @@ func (c *cpu) install() {
 }
 
 // features enables the processor features that all CPUs use.
-func (c *cpu) features() {
+func (k *core) features(c *cpu) {
 	amd64.WriteCR0(amd64.ReadCR0() | amd64.CR0WriteProtect)
 	v := amd64.ReadCR4()
-	if have.SMEP {
+	if k.have.SMEP {
 		v |= amd64.CR4SMEP
 	}
-	if have.SMAP {
+	if k.have.SMAP {
 		v |= amd64.CR4SMAP
 	}
-	if have.Machine {
+	if k.have.Machine {
 		v |= amd64.CR4Machine
 	}
-	if have.UMIP {
+	if k.have.UMIP {
 		v |= amd64.CR4UMIP
 	}
-	if have.XSave {
+	if k.have.XSave {
 		v |= amd64.CR4XSave
 	}
-	if have.FSGSBase {
+	if k.have.FSGSBase {
 		v |= amd64.CR4FSGSBase
 	}
 	amd64.WriteCR4(v)
-	haveXSave = have.XSave
-	xsaveSize = fxsaveSize
-	if have.XSave {
+	haveXSave = k.have.XSave
+	k.xsaveSize = fxsaveSize
+	if k.have.XSave {
 		can, _, _, _ := amd64.CPUID(0xd, 0)
-		xsaveComponents = uint64(can) & amd64.XCR0Wanted
-		amd64.WriteXCR0(xsaveComponents)
-		userVectors = vectorsOf(xsaveComponents)
+		k.xsaveComponents = uint64(can) & amd64.XCR0Wanted
+		amd64.WriteXCR0(k.xsaveComponents)
+		userVectors = vectorsOf(k.xsaveComponents)
 		_, size, _, _ := amd64.CPUID(0xd, 0) // size of the state components enabled in XCR0
-		xsaveSize = uint64(size)
+		k.xsaveSize = uint64(size)
 	}
-	if have.CPUNumber {
+	if k.have.CPUNumber {
 		amd64.WriteMSR(amd64.MSRTSCAux, uint64(c.number))
 	}
-	if have.NoExecute {
+	if k.have.NoExecute {
 		amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERNoExecute)
 	}
 }
@@ -188,27 +181,27 @@ var haveXSave bool
 const fxsaveSize = 512
 
 // fillIDT points each vector at its stub in the entry code.
-func fillIDT() {
+func (k *core) fillIDT() {
 	const size = 16
-	for v := range idt {
+	for v := range k.idt {
 		stack := 1
 		if v == amd64.VectorNMI || v == amd64.VectorDouble || v == amd64.VectorMachine {
 			stack = 2
 		}
-		idt[v] = amd64.NewGate(entries.Vectors+uintptr(v)*size, stack)
+		k.idt[v] = amd64.NewGate(entries.Vectors+uintptr(v)*size, stack)
 	}
-	idt[amd64.VectorBreakpoint] = idt[amd64.VectorBreakpoint].ForUser()
+	k.idt[amd64.VectorBreakpoint] = k.idt[amd64.VectorBreakpoint].ForUser()
 }
 
 // flushIfAsked flushes translations if another CPU has requested it.
-func (c *cpu) flushIfAsked() {
+func (k *core) flushIfAsked(c *cpu) {
 	if c.flush.open() {
-		c.serveFlush()
+		k.serveFlush(c)
 	}
 }
 
 // serveFlush is separate from flushIfAsked so that the latter can be inlined: its common case is a single load.
-func (c *cpu) serveFlush() { c.flush.serve(func() { c.forget() }) }
+func (k *core) serveFlush(c *cpu) { c.flush.serve(func() { k.forget(c) }) }
 
 func flushAll() { amd64.WriteCR3(amd64.ReadCR3()) }
 
@@ -218,7 +211,7 @@ func flushAll() { amd64.WriteCR3(amd64.ReadCR3()) }
 // Running CPUs are interrupted for this. An idle CPU flushes when it next enters the kernel, before it accesses the
 // program's memory. If page tables were removed, idle CPUs are interrupted too: any CPU may speculatively walk
 // tables that it has cached.
-func flushRange(va, end uint64, tablesGone bool) {
+func (k *core) flushRange(va, end uint64, tablesGone bool) {
 	const few = 32 // number of pages; for more, a flush of all translations is faster
 	if (end-va)/amd64.PageSize <= few {
 		for ; va < end; va += amd64.PageSize {
@@ -227,8 +220,8 @@ func flushRange(va, end uint64, tablesGone bool) {
 	} else {
 		flushAll()
 	}
-	if cpuCount > 1 {
-		flushOthers(everyCPU, tablesGone)
+	if k.cpuCount > 1 {
+		k.flushOthers(everyCPU, tablesGone)
 	}
 }
 
@@ -237,23 +230,23 @@ const everyCPU = 1<<64 - 1
 
 // flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;
 // with idleToo, for all of them.
-func flushOthers(who uint64, idleToo bool) {
-	self := apic.ID()
+func (k *core) flushOthers(who uint64, idleToo bool) {
+	self := k.apic.ID()
 	asked := func(i int32) *cpu {
-		if o := &cpus[i]; who>>i&1 != 0 && o.apic != self {
+		if o := &k.cpus[i]; who>>i&1 != 0 && o.apic != self {
 			return o
 		}
 		return nil
 	}
-	for i := range cpuCount {
+	for i := range k.cpuCount {
 		if o := asked(i); o != nil {
 			o.flush.ask()
 			if o.current != thread.None || idleToo {
-				o.kick()
+				k.kick(o)
 			}
 		}
 	}
-	for i := range cpuCount {
+	for i := range k.cpuCount {
 		for o := asked(i); o != nil && (o.current != thread.None || idleToo) && o.flush.open(); {
 			relax()
 		}
@@ -261,28 +254,28 @@ func flushOthers(who uint64, idleToo bool) {
 }
 
 // kick sends a CPU an interrupt. Kicks before the CPU takes the interrupt are merged into one.
-func (c *cpu) kick() {
+func (k *core) kick(c *cpu) {
 	if atomic.SwapUint32(&c.kicked, 1) == 0 {
-		apic.Kick(c.apic)
+		k.apic.Kick(c.apic)
 	}
 }
 
 // mapAPIC selects the access to the local APIC's registers: x2APIC mode if the CPU supports it (firmware may have
 // enabled it already), otherwise their page of memory-mapped registers, which it maps uncached.
-func mapAPIC() {
+func (k *core) mapAPIC() {
 	const address = 0x000f_ffff_ffff_f000
-	if have.X2APIC {
-		apic = amd64.X2APIC
+	if k.have.X2APIC {
+		k.apic = amd64.X2APIC
 		return
 	}
 	pa := amd64.ReadMSR(amd64.MSRAPICBase) & address
-	apic = amd64.APIC(windowAddress + uintptr(pa))
+	k.apic = amd64.APIC(k.window + uintptr(pa))
 	pa &^= amd64.BigPageSize - 1
-	mustMap(boot.Window+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
+	k.mustMap(uint64(k.window)+pa, pa, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|k.noExecute())
 }
 
 // startAPIC enables this CPU's local APIC.
-func (c *cpu) startAPIC() {
-	apic.Enable(false)
-	c.apic = apic.ID()
+func (k *core) startAPIC(c *cpu) {
+	k.apic.Enable(false)
+	c.apic = k.apic.ID()
 }

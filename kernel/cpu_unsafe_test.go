@@ -30,9 +30,18 @@ func TestOffsets(t *testing.T) {
 			defined[name] = n + more
 		}
 	}
+	var k core
 	var c cpu
 	var f amd64.Frame
+	clock := unsafe.Offsetof(k.clock)
 	for name, want := range map[string]uintptr{
+		"core_root":      unsafe.Offsetof(k.tables) + unsafe.Offsetof(k.tables.Root),
+		"clock_sequence": clock,
+		"clock_start":    clock + 8, // the fields of timekeeper.Clock are not exported: see its test of the layout
+		"clock_base":     clock + 16,
+		"clock_scale":    clock + 24,
+		"clock_wall":     clock + unsafe.Offsetof(k.clock.Wall),
+
 		"cpu_frameEnd": unsafe.Offsetof(c.frameEnd),
 		"cpu_scratch":  unsafe.Offsetof(c.scratch),
 		"cpu_stack":    unsafe.Offsetof(c.stack),
@@ -71,6 +80,7 @@ func TestOffsets(t *testing.T) {
 		"codeUser":         amd64.CodeUser,
 		"vectorsAll":       uintptr(vectorsAll),
 		"vectorsSSE":       uintptr(vectorsSSE),
+		"page_gsBase":      ContextGSBase,
 		"page_live":        ContextLive,
 		"page_vector":      ContextVector,
 	} {
@@ -87,7 +97,7 @@ func TestCallNumbers(t *testing.T) {
 		want int
 	}{
 		"loamCallPoll":  {"loam_device.go", CallPoll},
-		"loamCallShare": {"loam_wake.go", CallShare},
+		"loamCallShare": {"loam_emulation.go", CallShare},
 	} {
 		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + c.file)
 		if err != nil {

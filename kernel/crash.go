@@ -12,6 +12,8 @@ import (
 
 // Fatal is called by the entry code for an exception in the kernel itself. It does not return.
 func Fatal(self, frameAddress uintptr) {
+	c := cpuAt(self)
+	k := c.kernel()
 	f, why := frameByAddress(frameAddress), "the kernel failed"
 	switch {
 	case f.Vector == amd64.VectorPage && f.Code&amd64.FaultPresent == 0 && isStack(amd64.ReadCR2()):
@@ -21,34 +23,28 @@ func Fatal(self, frameAddress uintptr) {
 	case f.Vector == amd64.VectorMachine:
 		why = "the hardware has failed (a machine check)"
 	}
-	crash(cpuAt(self), f, why)
+	k.crash(c, f, why)
 }
-
-// crashG is the word below the FS base during a crash, from which Go code loads g.
-var crashG uintptr
-
-// crashing is the number of the CPU that reports a crash, plus one; 0: none. Atomic.
-var crashing int32
 
 // crash prints a report and ends the machine. The first CPU to crash reports; other CPUs halt. If the report itself
 // crashes, the machine ends at once.
-func crash(c *cpu, f *amd64.Frame, why string) {
-	if !atomic.CompareAndSwapInt32(&crashing, 0, c.number+1) {
-		if atomic.LoadInt32(&crashing) != c.number+1 {
+func (k *core) crash(c *cpu, f *amd64.Frame, why string) {
+	if !atomic.CompareAndSwapInt32(&k.crashing, 0, c.number+1) {
+		if atomic.LoadInt32(&k.crashing) != c.number+1 {
 			amd64.Halt()
 		}
-		say("and failed again while it told of that, at ip ")
-		sayHex(f.IP)
-		say("\n")
-		powerOff(statusCrash)
+		k.say("and failed again while it told of that, at ip ")
+		k.sayHex(f.IP)
+		k.say("\n")
+		k.powerOff(statusCrash)
 	}
 	// A function in the runtime's old calling convention (ABI0) makes its caller reload g from thread-local storage. That
 	// would be the program's g, but the crash runs on another stack. FS therefore points to a g that belongs to the kernel.
-	crashG = entries.CrashG
-	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&crashG))+8)
-	say("\nloam: ")
-	say(why)
-	say("\n")
+	k.crashG = entries.CrashG
+	amd64.WriteMSR(amd64.MSRFSBase, uint64(addressOf(&k.crashG))+8)
+	k.say("\nloam: ")
+	k.say(why)
+	k.say("\n")
 	for _, r := range [...]struct {
 		name  string
 		value uint64
@@ -59,36 +55,36 @@ func crash(c *cpu, f *amd64.Frame, why string) {
 		{"si", f.SI}, {"di", f.DI}, {"r8", f.R8}, {"r9", f.R9},
 		{"r10", f.R10}, {"r11", f.R11}, {"r12", f.R12}, {"r13", f.R13},
 	} {
-		say(r.name)
-		say(" ")
-		sayHex(r.value)
-		say("\n")
+		k.say(r.name)
+		k.say(" ")
+		k.sayHex(r.value)
+		k.say("\n")
 	}
-	trace(f.IP, f.SP, f.BP)
-	sayUnserved()
-	powerOff(statusCrash)
+	k.trace(f.IP, f.SP, f.BP)
+	k.sayUnserved()
+	k.powerOff(statusCrash)
 }
 
 // trace prints the chain of callers by following the frame pointers that Go maintains. The innermost function may
 // not have pushed its own frame pointer yet.
-func trace(ip, sp, bp uint64) {
+func (k *core) trace(ip, sp, bp uint64) {
 	const most = 32
 	for i := range most {
 		name, file, line, frameless := symbol(uintptr(ip))
 		if name == "" {
 			return
 		}
-		say(name)
-		say(" ")
-		say(file)
-		say(":")
-		sayInt(uint64(line))
-		say("\n")
-		if i == 0 && frameless && readable(sp, 8) {
+		k.say(name)
+		k.say(" ")
+		k.say(file)
+		k.say(":")
+		k.sayInt(uint64(line))
+		k.say("\n")
+		if i == 0 && frameless && k.readable(sp, 8) {
 			ip = *word(sp) - 1
 			continue
 		}
-		if bp < boot.Window || bp%8 != 0 || !readable(bp, 16) {
+		if bp < boot.Window || bp%8 != 0 || !k.readable(bp, 16) {
 			return
 		}
 		ip, bp = *word(bp + 8)-1, *word(bp)
@@ -96,9 +92,9 @@ func trace(ip, sp, bp uint64) {
 }
 
 // readable reports whether memory is mapped, so that the kernel can read it without a fault.
-func readable(addr, size uint64) bool {
+func (k *core) readable(addr, size uint64) bool {
 	for _, a := range [...]uint64{addr, addr + size - 1} {
-		if entry, _ := tables.Lookup(a); entry&amd64.PagePresent == 0 {
+		if entry, _ := k.tables.Lookup(a); entry&amd64.PagePresent == 0 {
 			return false
 		}
 	}

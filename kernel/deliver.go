@@ -15,52 +15,48 @@ import (
 // thread. A handler runs on the thread's own or alternate stack, on which the kernel builds a signal frame
 // (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
 
-// xsaveSize is the size of the vector registers in a thread's page, in bytes; set once.
-var xsaveSize uint64
-
-// xsaveComponents is the set of register components that XSAVE saves, as bits of XCR0; set once.
-var xsaveComponents uint64
-
 // signalThread implements tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
-func signalThread(c *cpu, id thread.ID, n int32) int64 {
+func (k *core) signalThread(c *cpu, id thread.ID, n int32) int64 {
 	number := signal.Number(n)
 	switch {
-	case !threads.Exists(id):
+	case !k.threads.Exists(id):
 		return -int64(linux.ESRCH)
 	case n == 0:
 		return 0
 	case !number.Valid():
 		return -int64(linux.EINVAL)
 	}
-	th := threads.At(id)
+	th := k.threads.At(id)
 	th.Pending |= uint64(signal.Of(number))
-	if threads.WaitsFor(id, keySignal) && th.Sought&uint64(signal.Of(number)) != 0 {
-		threads.Interrupt(id, take(th, number))
+	if k.threads.WaitsFor(id, keySignal) && th.Sought&uint64(signal.Of(number)) != 0 {
+		k.threads.Interrupt(id, k.take(th, number))
 		return 0
 	}
-	if th.Mask&uint64(signal.Of(number)) != 0 || actions[number].Effect(number) == signal.None {
+	if th.Mask&uint64(signal.Of(number)) != 0 || k.actions[number].Effect(number) == signal.None {
 		return 0
 	}
-	threads.Interrupt(id, -int64(linux.EINTR))
+	k.threads.Interrupt(id, -int64(linux.EINTR))
 	if th.State == thread.Running && id != c.current {
-		cpus[th.CPU].kick()
+		k.kick(&k.cpus[th.CPU])
 	}
 	return 0
 }
 
 // signalProgram implements kill(2): it sends a signal to the thread of the program that listener selects.
-func signalProgram(c *cpu, n int32) int64 { return signalThread(c, listener(signal.Number(n)), n) }
+func (k *core) signalProgram(c *cpu, n int32) int64 {
+	return k.signalThread(c, k.listener(signal.Number(n)), n)
+}
 
 // listener returns the thread that receives a signal sent to the program: the first that waits for it or does not block
 // it. If all threads block it, the first thread gets it when it unblocks the signal.
-func listener(n signal.Number) thread.ID {
+func (k *core) listener(n signal.Number) thread.ID {
 	first := thread.None
-	for id := thread.ID(1); id <= threads.Last(); id++ {
+	for id := thread.ID(1); id <= k.threads.Last(); id++ {
 		switch {
-		case !threads.Exists(id):
-		case n.Valid() && threads.WaitsFor(id, keySignal) && threads.At(id).Sought&uint64(signal.Of(n)) != 0:
+		case !k.threads.Exists(id):
+		case n.Valid() && k.threads.WaitsFor(id, keySignal) && k.threads.At(id).Sought&uint64(signal.Of(n)) != 0:
 			return id
-		case !n.Valid() || threads.At(id).Mask&uint64(signal.Of(n)) == 0:
+		case !n.Valid() || k.threads.At(id).Mask&uint64(signal.Of(n)) == 0:
 			return id
 		case first == thread.None:
 			first = id
@@ -71,12 +67,12 @@ func listener(n signal.Number) thread.ID {
 
 // deliver handles the first pending signal of a thread that is about to resume. It reports whether no further
 // signal is pending.
-func deliver(c *cpu, th *thread.Thread) bool {
+func (k *core) deliver(c *cpu, th *thread.Thread) bool {
 	n := signal.Set(th.Pending &^ th.Mask).First()
 	th.Pending &^= uint64(signal.Of(n))
-	switch actions[n].Effect(n) {
+	switch k.actions[n].Effect(n) {
 	case signal.End:
-		powerOff(128 + uint32(n))
+		k.powerOff(128 + uint32(n))
 	case signal.Handle:
 		info := signal.Info{Number: n, Code: signal.CodeThread, Value: programID}
 		if n == signal.Profile && th.Sampled {
@@ -85,16 +81,16 @@ func deliver(c *cpu, th *thread.Thread) bool {
 		if n == signal.Urgent && th.Rung {
 			th.Rung, info.Code = false, signal.CodeTimer
 		}
-		callHandler(th, info)
+		k.callHandler(th, info)
 	}
 	return th.Pending&^th.Mask == 0
 }
 
 // callHandler makes a thread resume in the handler of a signal. The handler returns by rt_sigreturn(2) to the
 // interrupted code.
-func callHandler(th *thread.Thread, info signal.Info) {
+func (k *core) callHandler(th *thread.Thread, info signal.Info) {
 	n := info.Number
-	action := &actions[n]
+	action := &k.actions[n]
 	f := frameOf(th.Page)
 	stack := signal.Stack{Address: th.SignalStack, Size: th.SignalStackSize}
 	top := f.SP
@@ -103,11 +99,11 @@ func callHandler(th *thread.Thread, info signal.Info) {
 	}
 	size := uint64(0)
 	if f.Vector != amd64.VectorCall {
-		size = xsaveSize
+		size = k.xsaveSize
 	}
 	at, vector := signal.Room(top, size)
-	if !touch(at, top-at, space.Write) {
-		crash(&cpus[th.CPU], f, "a signal handler has no stack")
+	if !k.touch(at, top-at, space.Write) {
+		k.crash(&k.cpus[th.CPU], f, "a signal handler has no stack")
 	}
 	s := signalFrameAt(at)
 	*s = signal.Frame{Return: uint64(entries.Sigreturn), Info: info}
@@ -132,18 +128,18 @@ func callHandler(th *thread.Thread, info signal.Info) {
 
 // handlerReturns implements rt_sigreturn(2). The return of the handler has popped the return address, so the signal frame
 // starts 8 bytes below the stack pointer.
-func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
+func (k *core) handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 	at := f.SP - 8
-	if !touch(at, signal.FrameSize, space.Read) {
-		crash(&cpus[th.CPU], f, "a signal handler returned without its stack")
+	if !k.touch(at, signal.FrameSize, space.Read) {
+		k.crash(&k.cpus[th.CPU], f, "a signal handler returned without its stack")
 	}
 	s := signalFrameAt(at)
 	vector := s.Context.Registers.VectorState
 	if vector != 0 {
-		if !touch(vector, xsaveSize, space.Read) {
-			crash(&cpus[th.CPU], f, "a signal handler returned without the vector registers")
+		if !k.touch(vector, k.xsaveSize, space.Read) {
+			k.crash(&k.cpus[th.CPU], f, "a signal handler returned without the vector registers")
 		}
-		copy(bytesAt(uint64(th.Page), int(xsaveSize)), bytesAt(vector, int(xsaveSize)))
+		copy(bytesAt(uint64(th.Page), int(k.xsaveSize)), bytesAt(vector, int(k.xsaveSize)))
 		f.Vector = amd64.VectorSignal
 	}
 	th.Mask, _ = changeMask(0, signal.SetMask, uint64(s.Context.Mask))
@@ -152,20 +148,20 @@ func handlerReturns(th *thread.Thread, f *amd64.Frame) int64 {
 }
 
 // setAction implements rt_sigaction(2).
-func setAction(n int32, addr, old, size uint64) int64 {
+func (k *core) setAction(n int32, addr, old, size uint64) int64 {
 	const actionSize = 32
 	number := signal.Number(n)
 	switch {
 	case !number.Valid() || size != 8 || addr != 0 && (number == signal.Kill || number == signal.Stop):
 		return -int64(linux.EINVAL)
-	case addr != 0 && !touch(addr, actionSize, space.Read):
+	case addr != 0 && !k.touch(addr, actionSize, space.Read):
 		return -int64(linux.EFAULT)
-	case old != 0 && !touch(old, actionSize, space.Write):
+	case old != 0 && !k.touch(old, actionSize, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	before := actions[number]
+	before := k.actions[number]
 	if addr != 0 {
-		actions[number] = *actionAt(addr)
+		k.actions[number] = *actionAt(addr)
 	}
 	if old != 0 {
 		*actionAt(old) = before
@@ -174,13 +170,13 @@ func setAction(n int32, addr, old, size uint64) int64 {
 }
 
 // setMask implements rt_sigprocmask(2).
-func setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
+func (k *core) setMask(th *thread.Thread, how int, addr, old, size uint64) int64 {
 	switch {
 	case size != 8:
 		return -int64(linux.EINVAL)
-	case addr != 0 && !touch(addr, 8, space.Read):
+	case addr != 0 && !k.touch(addr, 8, space.Read):
 		return -int64(linux.EFAULT)
-	case old != 0 && !touch(old, 8, space.Write):
+	case old != 0 && !k.touch(old, 8, space.Write):
 		return -int64(linux.EFAULT)
 	}
 	before := th.Mask
@@ -204,12 +200,12 @@ func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
 }
 
 // pendingSignals implements rt_sigpending(2).
-func pendingSignals(th *thread.Thread, set, size uint64) int64 {
+func (k *core) pendingSignals(th *thread.Thread, set, size uint64) int64 {
 	const word64 = 8
 	switch {
 	case size > word64:
 		return -int64(linux.EINVAL)
-	case !touch(set, word64, space.Write):
+	case !k.touch(set, word64, space.Write):
 		return -int64(linux.EFAULT)
 	}
 	*word(set) = th.Pending & th.Mask
@@ -217,12 +213,12 @@ func pendingSignals(th *thread.Thread, set, size uint64) int64 {
 }
 
 // setSignalStack implements sigaltstack(2).
-func setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
+func (k *core) setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
 	const size, least = 24, 2048
 	switch {
-	case addr != 0 && !touch(addr, size, space.Read):
+	case addr != 0 && !k.touch(addr, size, space.Read):
 		return -int64(linux.EFAULT)
-	case old != 0 && !touch(old, size, space.Write):
+	case old != 0 && !k.touch(old, size, space.Write):
 		return -int64(linux.EFAULT)
 	}
 	before := signal.Stack{Address: th.SignalStack, Size: th.SignalStackSize}

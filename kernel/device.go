@@ -8,7 +8,7 @@ import (
 
 // Calls that drivers make to the kernel. Drivers are ordinary Go above the runtime, and Linux does not have these
 // calls. The callers are package kernel/device; the runtime for CallPoll and CallShare (loam_device.go,
-// loam_wake.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
+// loam_emulation.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
 // then the result. Drivers need no call to access I/O ports, device registers and device memory.
 const (
 	CallMapRegisters = 0x1000 + iota // arguments: physical address, size; result: address at which the registers are mapped
@@ -31,35 +31,35 @@ const (
 )
 
 // deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.
-func deviceCall(c *cpu, f *amd64.Frame) int64 {
+func (k *core) deviceCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {
 	case CallMapRegisters:
-		return mapRegisters(f.DI, f.SI)
+		return k.mapRegisters(f.DI, f.SI)
 	case CallAllocate:
-		if pa, ok := frames.Contiguous(f.DI); ok {
-			clear(bytesAt(boot.Window+pa, int(f.DI*amd64.PageSize)))
+		if pa, ok := k.frames.Contiguous(f.DI); ok {
+			clear(bytesAt(uint64(k.window)+pa, int(f.DI*amd64.PageSize)))
 			return int64(pa)
 		}
 		return -int64(linux.ENOMEM)
 	case CallMessage:
-		return openMessage()
+		return k.openMessage()
 	case CallLine:
-		return openLine(f.DI, uint32(f.SI))
+		return k.openLine(f.DI, uint32(f.SI))
 	case CallDone:
-		return doneInterrupt(f.DI)
+		return k.doneInterrupt(f.DI)
 	case CallClose:
-		return closeInterrupt(f.DI)
+		return k.closeInterrupt(f.DI)
 	case CallStir:
-		stir([4]uint64{f.DI, f.SI})
-		seeded.Store(true)
+		k.stir([4]uint64{f.DI, f.SI})
+		k.seeded.Store(true)
 		return 0
 	}
-	return userCall(c, f)
+	return k.userCall(c, f)
 }
 
 // mapRegisters maps the registers of a device, uncached, at a new address and returns the address. It returns EBUSY
 // for a range that contains ordinary memory.
-func mapRegisters(pa, size uint64) int64 {
+func (k *core) mapRegisters(pa, size uint64) int64 {
 	const most, mostSize = 1 << 52, 1 << 30
 	start := pa &^ (amd64.PageSize - 1)
 	end := pages(pa + size)
@@ -71,12 +71,12 @@ func mapRegisters(pa, size uint64) int64 {
 	}
 	// The region has no rights in dynamic. No call of the program passes this address, so munmap and similar calls
 	// never free these pages, which are not memory.
-	va, ok := dynamic.Reserve(0, end-start, amd64.PageSize, 0)
+	va, ok := k.dynamic.Reserve(0, end-start, amd64.PageSize, 0)
 	if !ok {
 		return -int64(linux.ENOMEM)
 	}
 	for at := start; at < end; at += amd64.PageSize {
-		if !tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|noExecute(), allocFrame) {
+		if !k.tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|k.noExecute(), k.allocFrame) {
 			return -int64(linux.ENOMEM)
 		}
 	}
@@ -96,8 +96,9 @@ func overlapsMemory(start, end uint64) bool {
 // MessageOf returns the address and the data that a device writes to raise interrupt number (SDM volume 3, 11.11). The first
 // CPU receives the interrupt.
 func MessageOf(number int) (address uint64, data uint32) {
+	k := &machineCore
 	const base, cpuShift = 0xfee0_0000, 12
-	return base | uint64(cpus[0].apic)<<cpuShift, uint32(amd64.VectorDevice + number)
+	return base | uint64(k.cpus[0].apic)<<cpuShift, uint32(amd64.VectorDevice + number)
 }
 
 // Physical returns the physical address of a byte of the program's memory, for use by devices. It returns false if
@@ -106,7 +107,8 @@ func MessageOf(number int) (address uint64, data uint32) {
 // Ordinary Go may call it for a byte that it has read before. Then the page exists and stays while Go refers to it,
 // and so do the page tables that lead to it.
 func Physical(va uint64) (uint64, bool) {
-	entry, size := tables.Lookup(va)
+	k := &machineCore
+	entry, size := k.tables.Lookup(va)
 	if entry&amd64.PagePresent == 0 {
 		return 0, false
 	}
@@ -114,19 +116,29 @@ func Physical(va uint64) (uint64, bool) {
 }
 
 // WindowTo returns the address at which the kernel has mapped a physical address.
-func WindowTo(pa uint64) uintptr { return windowAddress + uintptr(pa) }
+func WindowTo(pa uint64) uintptr { return boot.Window + uintptr(pa) }
 
 // FirmwareTables returns the physical address of ACPI's root pointer (RSDP) if the monitor has passed it, else 0.
-func FirmwareTables() uint64 { return machine.RSDP }
+func FirmwareTables() uint64 {
+	k := &machineCore
+	return k.machine.RSDP
+}
 
 // UsableMemory returns the ranges of ordinary memory. The caller must not change them.
-func UsableMemory() []boot.Range { return machine.Usable[:machine.Ranges] }
+func UsableMemory() []boot.Range {
+	k := &machineCore
+	return k.machine.Usable[:k.machine.Ranges]
+}
 
 // FirmwareMemory returns physical memory, for package boot/acpi; nil if the range is not mapped.
-func FirmwareMemory(pa, size uint64) []byte { return physicalAt(pa, size) }
+func FirmwareMemory(pa, size uint64) []byte {
+	k := &machineCore
+	return k.physicalAt(pa, size)
+}
 
 // CommandLine returns the kernel command line of the monitor. It is passed in addition to the program and its configuration.
 func CommandLine() []byte {
-	c := machine.CommandLine
-	return physicalAt(c.Start, c.Size())
+	k := &machineCore
+	c := k.machine.CommandLine
+	return k.physicalAt(c.Start, c.Size())
 }

@@ -11,7 +11,8 @@
 // each CPU and none for a thread. There is no context to switch: each thread has a trap frame, and leave resumes
 // one of them.
 //
-// One lock (lock.go) protects all of the kernel's state. Enter acquires it and leave releases it.
+// All of the kernel's state is one structure, core (core.go). One lock (lock.go) protects it. Enter acquires the lock and
+// leave releases it.
 //
 // # What code may do here
 //
@@ -30,7 +31,7 @@
 //
 // # Reading order
 //
-// start.go and stack.go: from the monitor to the first instruction of the runtime. enter.go; then call.go,
+// core.go; start.go and stack.go: from the monitor to the first instruction of the runtime. enter.go; then call.go,
 // memory.go, fault.go, wait.go, deliver.go, profile.go, trapped.go; clock.go, reference.go, wall.go; smp.go,
-// firmware.go, interrupt.go, device.go; user.go; widen.go. The assembly is in unikernel/overlay/_vm/runtime.
+// firmware.go, interrupt.go, device.go; user.go; emulation.go. The assembly is in unikernel/overlay/_vm/runtime.
 package kernel

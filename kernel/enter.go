@@ -22,39 +22,40 @@ import (
 // to restore.
 func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	c := cpuAt(self)
+	k := c.kernel()
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		c.interrupt(f.Vector) // without the lock, because the interrupt may end the wait for the lock (kick)
+		k.interrupt(c, f.Vector) // without the lock, because the interrupt may end the wait for the lock (kick)
 		if f.Code == amd64.CodeUser {
 			f.Vector = amd64.VectorCall // an interrupt in ring 3: the vector registers are already saved in the thread's context
 		}
 	}
-	lock(c)
+	k.lock(c)
 	switch {
 	case interrupted:
 	case f.Vector == amd64.VectorCall:
-		if result, returns := call(c, f); returns {
+		if result, returns := k.call(c, f); returns {
 			f.AX = uint64(result)
 		}
 	case f.Vector == amd64.VectorSyscall:
-		trapped(c, f)
+		k.trapped(c, f)
 	default:
-		fault(c, f)
+		k.fault(c, f)
 	}
-	return leave(c)
+	return k.leave(c)
 }
 
 // interrupt records an interrupt, without the lock. Device interrupts are served later, with the lock held (leave). Until
 // then this CPU accepts no other device interrupt.
-func (c *cpu) interrupt(vector uint64) {
+func (k *core) interrupt(c *cpu, vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
 		c.timer = 0
-		apic.Done()
+		k.apic.Done()
 	case amd64.VectorKick:
 		atomic.StoreUint32(&c.kicked, 0)
-		apic.Done()
+		k.apic.Done()
 	default:
 		if n := vector - amd64.VectorDevice; n < MaxInterrupts {
 			c.rung |= 1 << n
@@ -67,39 +68,39 @@ func (c *cpu) interrupt(vector uint64) {
 const quantum = 10e6
 
 // leave serves device interrupts, chooses the thread to resume and releases the lock.
-func leave(c *cpu) (frameAt, vector uintptr) {
+func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	for ; c.rung != 0; c.rung &= c.rung - 1 {
-		ring(c, bits.TrailingZeros64(c.rung))
-		apic.Done()
+		k.ring(c, bits.TrailingZeros64(c.rung))
+		k.apic.Done()
 	}
-	now := clock.now()
-	if uint64(now) >= clock.Due() {
-		correct(c)
+	now := k.clock.now()
+	if uint64(now) >= k.clock.Due() {
+		k.correct(c)
 	}
-	c.widen(now)
-	c.charge(now)
-	threads.Expire(now)
+	k.widen(c, now)
+	k.charge(c, now)
+	k.threads.Expire(now)
 	for {
-		c.choose(now)
+		k.choose(c, now)
 		if c.current == thread.None {
 			break
 		}
-		th := threads.At(c.current)
+		th := k.threads.At(c.current)
 		if th.Waited {
 			th.Waited = false
 			frameOf(th.Page).AX = uint64(th.Result)
 		}
-		if th.Pending&^th.Mask == 0 || deliver(c, th) {
+		if th.Pending&^th.Mask == 0 || k.deliver(c, th) {
 			break
 		}
 	}
 	c.charged = c.current
-	c.shareWork(now)
-	c.armTimer(now)
+	k.shareWork(c, now)
+	k.armTimer(c, now)
 
 	page := c.idle
 	if c.current != thread.None {
-		th := threads.At(c.current)
+		th := k.threads.At(c.current)
 		page = th.Page
 		if c.fsBase != th.FSBase {
 			c.fsBase = th.FSBase
@@ -111,68 +112,47 @@ func leave(c *cpu) (frameAt, vector uintptr) {
 	if f.Vector != amd64.VectorCall {
 		vector = page
 	}
-	unlock(c)
+	k.unlock(c)
 	return addressOf(f), vector
 }
 
 // choose sets current to the thread to resume. The running thread continues, unless its quantum is used up or it has stopped
 // running.
-func (c *cpu) choose(now int64) {
+func (k *core) choose(c *cpu, now int64) {
 	if c.current != thread.None {
-		if !threads.HasReady() || now-c.since < quantum {
+		if !k.threads.HasReady() || now-c.since < quantum {
 			return
 		}
-		threads.Put(c.current)
+		k.threads.Put(c.current)
 	}
-	c.current = threads.Take()
+	c.current = k.threads.Take()
 	c.since = now
 	if c.current != thread.None {
-		threads.At(c.current).CPU = c.number
+		k.threads.At(c.current).CPU = c.number
 	}
 }
 
 // giveWay makes the next choose prefer another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// patience is used if instructions are emulated. It is how long a CPU keeps threads that become ready on it although another
-// CPU is idle, in nanoseconds since the CPU itself was last idle.
-//
-// Under emulation an interrupt between CPUs takes as long as serving a whole request, because two threads of the host have
-// to synchronise. A CPU that has just started work usually finishes earlier, and then runs the ready thread itself. On a
-// real processor such an interrupt takes a microsecond or two, so ready threads are shared at once.
-const patience = 1e6
-
-// Held is not 0 while a ready thread stays with a busy CPU though another CPU is idle. The runtime, which knows how
-// much work there is, reads it (runtime.wakep). Atomic.
-var Held uint32
-
-// shareWork wakes an idle CPU if other threads are ready in addition to the running one: at once, or under emulation when
-// this CPU has been busy for patience. Until then the timer is set (armTimer), so no ready thread waits longer, even if the
-// running thread does not enter the kernel.
-func (c *cpu) shareWork(now int64) {
-	if c.current == thread.None {
-		c.busySince = 0
-	} else if c.busySince == 0 {
-		c.busySince = now
-	}
+// shareWork wakes an idle CPU if other threads are ready in addition to the running one: at once, or under emulation after
+// a delay (emulation.go). Until then the timer is set (armTimer), so no ready thread waits longer, even if the running
+// thread does not enter the kernel.
+func (k *core) shareWork(c *cpu, now int64) {
+	c.noteBusy(now)
 	c.shareAt = 0
-	if o := idleCPU(c); o != nil && threads.HasReady() {
-		if !Emulated || now-c.busySince >= patience {
-			o.kick()
-		} else {
-			c.shareAt = c.busySince + patience
+	if o := k.idleCPU(c); o != nil && k.threads.HasReady() {
+		if c.shareAt = c.holdUntil(now); c.shareAt == 0 {
+			k.kick(o)
 		}
 	}
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
 }
 
-// shareSoon makes the next shareWork wake an idle CPU at once.
-func (c *cpu) shareSoon() { c.busySince = -patience }
-
 // idleCPU returns an idle CPU other than c; nil if there is none.
-func idleCPU(c *cpu) *cpu {
-	for i := range cpuCount {
-		if o := &cpus[i]; o != c && o.current == thread.None {
+func (k *core) idleCPU(c *cpu) *cpu {
+	for i := range k.cpuCount {
+		if o := &k.cpus[i]; o != c && o.current == thread.None {
 			return o
 		}
 	}
@@ -180,26 +160,26 @@ func idleCPU(c *cpu) *cpu {
 }
 
 // newThread allocates a thread and its page. It returns false if there are too many threads or no memory.
-func newThread() (thread.ID, bool) {
-	if threads.Full() {
-		pa, ok := frames.Alloc()
+func (k *core) newThread() (thread.ID, bool) {
+	if k.threads.Full() {
+		pa, ok := k.frames.Alloc()
 		if !ok {
 			return thread.None, false
 		}
-		threads.Extend(windowAddress + uintptr(pa))
+		k.threads.Extend(k.window + uintptr(pa))
 	}
-	id, ok := threads.New()
+	id, ok := k.threads.New()
 	if !ok {
 		return thread.None, false
 	}
-	th := threads.At(id)
+	th := k.threads.At(id)
 	if th.Page == 0 {
-		pa, ok := frames.Alloc()
+		pa, ok := k.frames.Alloc()
 		if !ok {
-			threads.End(id)
+			k.threads.End(id)
 			return thread.None, false
 		}
-		th.Page = windowAddress + uintptr(pa)
+		th.Page = k.window + uintptr(pa)
 	}
 	return id, true
 }

@@ -11,8 +11,7 @@ import _ "unsafe" // for go:linkname
 //go:linkname Fatal
 //go:linkname Interrupted
 //go:linkname entries
-//go:linkname clock
-//go:linkname tables
+//go:linkname machineCore
 //go:linkname haveXSave
 //go:linkname userVectors
 //go:linkname Rung

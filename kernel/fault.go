@@ -9,12 +9,12 @@ import (
 
 // fault handles an exception of the running thread. Most are page faults on memory that has not been populated yet.
 // All others become signals, as on Linux, from which the Go runtime makes panics.
-func fault(c *cpu, f *amd64.Frame) {
+func (k *core) fault(c *cpu, f *amd64.Frame) {
 	n, info := signal.Segment, signal.Info{Code: signal.CodeKernel}
 	switch f.Vector {
 	case amd64.VectorPage:
 		addr := amd64.ReadCR2()
-		code, served := pageFault(addr, f.Code)
+		code, served := k.pageFault(addr, f.Code)
 		if served {
 			return
 		}
@@ -31,17 +31,17 @@ func fault(c *cpu, f *amd64.Frame) {
 		n, info.Code = signal.Bus, signal.CodeKernel
 	}
 	info.Number = n
-	th := threads.At(c.current)
-	if th.Mask&uint64(signal.Of(n)) != 0 || actions[n].Effect(n) != signal.Handle {
-		crash(c, f, "the program failed where nothing could be told")
+	th := k.threads.At(c.current)
+	if th.Mask&uint64(signal.Of(n)) != 0 || k.actions[n].Effect(n) != signal.Handle {
+		k.crash(c, f, "the program failed where nothing could be told")
 	}
-	callHandler(th, info)
+	k.callHandler(th, info)
 }
 
 // pageFault populates the page of an address if the program has the rights to it. Otherwise it returns the code of
 // the signal to send.
-func pageFault(addr, code uint64) (signalCode int32, served bool) {
-	region, ok := regionAt(addr)
+func (k *core) pageFault(addr, code uint64) (signalCode int32, served bool) {
+	region, ok := k.regionAt(addr)
 	if !ok {
 		if addr >= boot.Image && code&amd64.FaultPresent != 0 {
 			return signal.CodeNotAllowed, false
@@ -58,21 +58,21 @@ func pageFault(addr, code uint64) (signalCode int32, served bool) {
 	if region.Rights&want == 0 {
 		return signal.CodeNotAllowed, false
 	}
-	if entry, _ := tables.Lookup(addr); entry&amd64.PagePresent != 0 {
+	if entry, _ := k.tables.Lookup(addr); entry&amd64.PagePresent != 0 {
 		amd64.InvalidatePage(addr) // another CPU has mapped the page meanwhile, or has added rights
 		return 0, true
 	}
-	if !populate(addr&^(amd64.PageSize-1), region) {
-		outOfMemory()
+	if !k.populate(addr&^(amd64.PageSize-1), region) {
+		k.outOfMemory()
 	}
 	return 0, true
 }
 
 // outOfMemory ends the machine when no page is left for memory that the program has mapped.
-func outOfMemory() {
-	_, total := frames.Pages()
-	say("loam: out of memory: the program uses all of the ")
-	sayInt(total * amd64.PageSize >> 20)
-	say(" MiB that are free for it, and wants more; give the machine more (-m)\n")
-	powerOff(statusOutOfMemory)
+func (k *core) outOfMemory() {
+	_, total := k.frames.Pages()
+	k.say("loam: out of memory: the program uses all of the ")
+	k.sayInt(total * amd64.PageSize >> 20)
+	k.say(" MiB that are free for it, and wants more; give the machine more (-m)\n")
+	k.powerOff(statusOutOfMemory)
 }

@@ -11,33 +11,33 @@ import (
 const standardFDs = 3
 
 // writeFile implements write(2).
-func writeFile(c *cpu, fd, addr, size uint64) (int64, bool) {
-	if p, end := findPipe(fd); p != nil && end == writeEnd {
+func (k *core) writeFile(c *cpu, fd, addr, size uint64) (int64, bool) {
+	if p, end := k.findPipe(fd); p != nil && end == writeEnd {
 		return p.writePipe(c, addr, size)
 	}
-	return writeStream(fd, addr, size), true
+	return k.writeStream(fd, addr, size), true
 }
 
 // writeStream implements write(2) for files that always have room. It writes at most 64 KiB.
-func writeStream(fd, addr, size uint64) int64 {
+func (k *core) writeStream(fd, addr, size uint64) int64 {
 	const most = 64 << 10 // limits the time during which interrupts are disabled
 	size = min(size, most)
 	switch {
 	case fd == wakeFD:
-		wakePoller()
+		k.wakePoller()
 		return int64(size)
 	case fd != 1 && fd != 2:
 		return -int64(linux.EBADF)
-	case !touch(addr, size, space.Read):
+	case !k.touch(addr, size, space.Read):
 		return -int64(linux.EFAULT)
 	}
-	write(fd, bytesAt(addr, int(size)))
+	k.write(fd, bytesAt(addr, int(size)))
 	return int64(size)
 }
 
 // readFile implements read(2).
-func readFile(c *cpu, fd, addr, size uint64) (int64, bool) {
-	if p, end := findPipe(fd); p != nil && end == readEnd {
+func (k *core) readFile(c *cpu, fd, addr, size uint64) (int64, bool) {
+	if p, end := k.findPipe(fd); p != nil && end == readEnd {
 		return p.readPipe(c, addr, size)
 	}
 	return readStream(fd), true
@@ -53,9 +53,9 @@ func readStream(fd uint64) int64 {
 }
 
 // closeFile implements close(2). The descriptors of the poller and the standard descriptors stay open.
-func closeFile(fd uint64) int64 {
-	if p, end := findPipe(fd); p != nil {
-		return p.close(end)
+func (k *core) closeFile(fd uint64) int64 {
+	if p, end := k.findPipe(fd); p != nil {
+		return p.close(k, end)
 	}
 	if fd >= standardFDs && fd != pollFD && fd != wakeFD {
 		return -int64(linux.EBADF)
@@ -64,8 +64,8 @@ func closeFile(fd uint64) int64 {
 }
 
 // fcntl implements fcntl(2). The runtime uses it to check which descriptors are open.
-func fcntl(fd, command, arg uint64) int64 {
-	if p, end := findPipe(fd); p != nil {
+func (k *core) fcntl(fd, command, arg uint64) int64 {
+	if p, end := k.findPipe(fd); p != nil {
 		return p.control(end, command, arg)
 	}
 	if fd >= standardFDs {

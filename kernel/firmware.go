@@ -8,46 +8,41 @@ import (
 // The processors and interrupt lines that firmware describes: in ACPI's tables, or without ACPI in the older tables
 // of the MultiProcessor Specification. Without either there is one CPU and no line interrupts.
 
-// processors holds the IDs of the CPUs' local APICs; set once.
-var processors [maxCPUs]uint32
-
-var processorCount int
-
 // openFirmware finds the ACPI tables; false if the machine has none.
-func openFirmware() (acpi.Tables, bool) {
-	rsdp := machine.RSDP
+func (k *core) openFirmware() (acpi.Tables, bool) {
+	rsdp := k.machine.RSDP
 	if rsdp == 0 {
-		rsdp = acpi.FindRSDP(physicalAt)
+		rsdp = acpi.FindRSDP(FirmwareMemory)
 	}
-	firmware, problem := acpi.Open(physicalAt, rsdp)
+	firmware, problem := acpi.Open(FirmwareMemory, rsdp)
 	return firmware, problem == ""
 }
 
 // readFirmware reads the tables, enables the serial port's interrupt and starts the other CPUs.
-func readFirmware() {
-	if firmware, ok := openFirmware(); ok {
+func (k *core) readFirmware() {
+	if firmware, ok := k.openFirmware(); ok {
 		if madt := firmware.MADT(); madt != nil {
-			readMADT(madt)
-			listen(madt.Route(serialIRQ))
-			startCPUs()
+			k.readMADT(madt)
+			k.listen(madt.Route(serialIRQ))
+			k.startCPUs()
 			return
 		}
 	}
-	table := boot.FindMPTable(physicalAt)
+	table := boot.FindMPTable(FirmwareMemory)
 	if table == nil {
 		return
 	}
-	readMPTable(table)
+	k.readMPTable(table)
 	if id, input, level, low, ok := table.Route(serialIRQ); ok {
-		if gsi, ok := globalNumber(id, input); ok {
-			listen(gsi, level, low)
+		if gsi, ok := k.globalNumber(id, input); ok {
+			k.listen(gsi, level, low)
 		}
 	}
-	startCPUs()
+	k.startCPUs()
 }
 
 // readMADT records the processors and I/O APICs that the MADT lists.
-func readMADT(madt acpi.MADT) {
+func (k *core) readMADT(madt acpi.MADT) {
 	for at := 0; ; {
 		e, next, ok := madt.Next(at)
 		if !ok {
@@ -56,10 +51,10 @@ func readMADT(madt acpi.MADT) {
 		switch e.Kind {
 		case acpi.Processor, acpi.ProcessorX2:
 			if e.Enabled {
-				addProcessor(e.APIC)
+				k.addProcessor(e.APIC)
 			}
 		case acpi.IOAPIC:
-			addIOAPIC(e.Address, e.GSI, 0)
+			k.addIOAPIC(e.Address, e.GSI, 0)
 		}
 		at = next
 	}
@@ -67,7 +62,7 @@ func readMADT(madt acpi.MADT) {
 
 // readMPTable reads an MP table. The inputs of its I/O APICs have no global numbers. They get consecutive numbers, one I/O
 // APIC after another, as with ACPI.
-func readMPTable(table boot.MPTable) {
+func (k *core) readMPTable(table boot.MPTable) {
 	first := uint32(0)
 	for at := 0; ; {
 		e, next, ok := table.Next(at)
@@ -77,9 +72,9 @@ func readMPTable(table boot.MPTable) {
 		switch {
 		case !e.Enabled:
 		case e.Kind == boot.MPProcessor:
-			addProcessor(uint32(e.ID))
+			k.addProcessor(uint32(e.ID))
 		case e.Kind == boot.MPIOAPIC:
-			first += addIOAPIC(e.Address, first, e.ID)
+			first += k.addIOAPIC(e.Address, first, e.ID)
 		}
 		at = next
 	}
@@ -87,23 +82,23 @@ func readMPTable(table boot.MPTable) {
 
 // addProcessor records a processor, unless it is already recorded or there are more than can be used. Firmware may
 // list a processor twice: in an entry for the APIC and in one for x2APIC.
-func addProcessor(id uint32) {
-	for _, other := range processors[:processorCount] {
+func (k *core) addProcessor(id uint32) {
+	for _, other := range k.processors[:k.processorCount] {
 		if other == id {
 			return
 		}
 	}
-	if processorCount < len(processors) {
-		processors[processorCount] = id
-		processorCount++
+	if k.processorCount < len(k.processors) {
+		k.processors[k.processorCount] = id
+		k.processorCount++
 	}
 }
 
 // globalNumber returns the global number (GSI) of an input of the I/O APIC with this ID; false if there is no such
 // input.
-func globalNumber(id, input uint8) (uint32, bool) {
-	for i := range ioapics[:ioapicCount] {
-		if io := &ioapics[i]; io.id == id && uint32(input) < io.inputs {
+func (k *core) globalNumber(id, input uint8) (uint32, bool) {
+	for i := range k.ioapics[:k.ioapicCount] {
+		if io := &k.ioapics[i]; io.id == id && uint32(input) < io.inputs {
 			return io.first + uint32(input), true
 		}
 	}

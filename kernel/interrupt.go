@@ -29,28 +29,24 @@ type line struct {
 	flags uint32 // trigger mode and polarity, as flags of the I/O APIC
 }
 
-var lines [MaxInterrupts]line
-
-// ioapics holds the I/O APICs of the machine; set once.
-var ioapics [8]struct {
+// ioapic is an I/O APIC.
+type ioapic struct {
 	chip   amd64.IOAPIC
 	first  uint32 // global number of the first input of this I/O APIC
 	inputs uint32
 	id     uint8
 }
 
-var ioapicCount int
-
 // addIOAPIC records an I/O APIC, masks all its inputs, and returns their number. first is the global number of its
 // first input; id is its ID in an MP table.
-func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
-	if ioapicCount == len(ioapics) || address >= boot.WindowAtBoot {
+func (k *core) addIOAPIC(address uint64, first uint32, id uint8) uint32 {
+	if k.ioapicCount == len(k.ioapics) || address >= boot.WindowAtBoot {
 		return 0
 	}
-	chip := amd64.IOAPIC(seeRegisters(address))
-	io := &ioapics[ioapicCount]
+	chip := amd64.IOAPIC(k.seeRegisters(address))
+	io := &k.ioapics[k.ioapicCount]
 	io.chip, io.first, io.inputs, io.id = chip, first, chip.Inputs(), id
-	ioapicCount++
+	k.ioapicCount++
 	for input := range io.inputs {
 		chip.Route(input, 0, 0, amd64.IOAPICMasked)
 	}
@@ -59,18 +55,18 @@ func addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 
 // seeRegisters maps registers of the chipset in the window (the mapping of physical memory), uncached, and returns their
 // address. The registers are outside of the machine's memory.
-func seeRegisters(pa uint64) uintptr {
+func (k *core) seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
-	mustMap(boot.Window+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|noExecute())
-	amd64.InvalidatePage(boot.Window + pa)
-	return windowAddress + uintptr(pa)
+	k.mustMap(uint64(k.window)+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|k.noExecute())
+	amd64.InvalidatePage(uint64(k.window) + pa)
+	return k.window + uintptr(pa)
 }
 
 // allotInterrupt allocates the number of an interrupt. It returns false if none is free.
-func allotInterrupt() (int, bool) {
-	for i := range lines {
-		if !lines[i].used {
-			lines[i] = line{used: true}
+func (k *core) allotInterrupt() (int, bool) {
+	for i := range k.lines {
+		if !k.lines[i].used {
+			k.lines[i] = line{used: true}
 			return i, true
 		}
 	}
@@ -78,8 +74,8 @@ func allotInterrupt() (int, bool) {
 }
 
 // openMessage allocates a message-signalled interrupt and returns its number, or ENOSPC. The first CPU receives it.
-func openMessage() int64 {
-	i, ok := allotInterrupt()
+func (k *core) openMessage() int64 {
+	i, ok := k.allotInterrupt()
 	if !ok {
 		return -int64(linux.ENOSPC)
 	}
@@ -88,19 +84,19 @@ func openMessage() int64 {
 
 // openLine allocates an interrupt for the line with a global number and unmasks the line. flags are the I/O APIC's
 // trigger mode and polarity. It returns the interrupt's number, or ENXIO if no I/O APIC has that input.
-func openLine(gsi uint64, flags uint32) int64 {
-	for chip := range ioapics[:ioapicCount] {
-		io := &ioapics[chip]
+func (k *core) openLine(gsi uint64, flags uint32) int64 {
+	for chip := range k.ioapics[:k.ioapicCount] {
+		io := &k.ioapics[chip]
 		if gsi < uint64(io.first) || gsi-uint64(io.first) >= uint64(io.inputs) {
 			continue
 		}
-		i, ok := allotInterrupt()
+		i, ok := k.allotInterrupt()
 		if !ok {
 			return -int64(linux.ENOSPC)
 		}
-		lines[i] = line{used: true, wired: true, chip: uint8(chip), input: uint32(gsi) - io.first, flags: flags & (amd64.IOAPICLow | amd64.IOAPICLevel)}
-		l := &lines[i]
-		io.chip.Route(l.input, l.vector(i), cpus[0].apic, l.flags)
+		k.lines[i] = line{used: true, wired: true, chip: uint8(chip), input: uint32(gsi) - io.first, flags: flags & (amd64.IOAPICLow | amd64.IOAPICLevel)}
+		l := &k.lines[i]
+		io.chip.Route(l.input, l.vector(i), k.cpus[0].apic, l.flags)
 		return int64(i)
 	}
 	return -int64(linux.ENXIO)
@@ -109,49 +105,49 @@ func openLine(gsi uint64, flags uint32) int64 {
 // vector returns the processor's vector for an interrupt number.
 func (l *line) vector(number int) uint32 { return amd64.VectorDevice + uint32(number) }
 
-// mask masks the line at its I/O APIC.
-func (l *line) mask(number int) {
-	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags|amd64.IOAPICMasked)
+// maskLine masks a line at its I/O APIC.
+func (k *core) maskLine(l *line, number int) {
+	k.ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags|amd64.IOAPICMasked)
 }
 
-// unmask unmasks the line at its I/O APIC.
-func (l *line) unmask(number int) {
-	ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags)
+// unmaskLine unmasks a line at its I/O APIC.
+func (k *core) unmaskLine(l *line, number int) {
+	k.ioapics[l.chip].chip.Change(l.input, l.vector(number), l.flags)
 }
 
 // doneInterrupt unmasks a level-triggered line after its driver has served the device. For other interrupts it does
 // nothing.
-func doneInterrupt(number uint64) int64 {
-	if number >= MaxInterrupts || !lines[number].used {
+func (k *core) doneInterrupt(number uint64) int64 {
+	if number >= MaxInterrupts || !k.lines[number].used {
 		return -int64(linux.EINVAL)
 	}
-	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.unmask(int(number))
+	if l := &k.lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
+		k.unmaskLine(l, int(number))
 	}
 	return 0
 }
 
 // closeInterrupt masks and releases an interrupt.
-func closeInterrupt(number uint64) int64 {
-	if number >= MaxInterrupts || !lines[number].used {
+func (k *core) closeInterrupt(number uint64) int64 {
+	if number >= MaxInterrupts || !k.lines[number].used {
 		return -int64(linux.EINVAL)
 	}
-	if l := &lines[number]; l.wired {
-		l.mask(int(number))
+	if l := &k.lines[number]; l.wired {
+		k.maskLine(l, int(number))
 	}
-	lines[number] = line{}
+	k.lines[number] = line{}
 	return 0
 }
 
 // ring handles the arrival of a device interrupt. A level-triggered line stays masked until doneInterrupt.
-func ring(c *cpu, number int) {
-	if l := &lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
-		l.mask(number) // doneInterrupt unmasks the line
+func (k *core) ring(c *cpu, number int) {
+	if l := &k.lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
+		k.maskLine(l, number) // doneInterrupt unmasks the line
 	}
-	if number == serialInterrupt {
-		receive(c)
+	if number == k.serialInterrupt {
+		k.receive(c)
 		return
 	}
 	atomic.OrUint64(&Rung, 1<<number)
-	threads.Wake(keyPoll, thread.Max, 0)
+	k.threads.Wake(keyPoll, thread.Max, 0)
 }

@@ -15,13 +15,9 @@ const (
 	mostDescriptors = 1 << 20
 )
 
-// limitsSet holds the soft and the hard limit of each resource with all bits inverted, so that zero means
-// unlimited.
-var limitsSet [resources][2]uint64
-
 // limitsOf returns the soft and the hard limit of a resource.
-func limitsOf(resource uint64) (soft, hard uint64) {
-	soft, hard = ^limitsSet[resource][0], ^limitsSet[resource][1]
+func (k *core) limitsOf(resource uint64) (soft, hard uint64) {
+	soft, hard = ^k.limitsSet[resource][0], ^k.limitsSet[resource][1]
 	if resource == descriptors {
 		return min(soft, mostDescriptors), min(hard, mostDescriptors)
 	}
@@ -30,15 +26,15 @@ func limitsOf(resource uint64) (soft, hard uint64) {
 
 // limits implements prlimit(2) for a privileged user, who may raise the hard limit. set is the address of the new limits,
 // and addr the address for the old ones; 0: none.
-func limits(resource, set, addr uint64) int64 {
+func (k *core) limits(resource, set, addr uint64) int64 {
 	const size = 16
 	switch {
 	case resource >= resources:
 		return -int64(linux.EINVAL)
-	case set != 0 && !touch(set, size, space.Read), addr != 0 && !touch(addr, size, space.Write):
+	case set != 0 && !k.touch(set, size, space.Read), addr != 0 && !k.touch(addr, size, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	soft, hard := limitsOf(resource)
+	soft, hard := k.limitsOf(resource)
 	if set != 0 {
 		newSoft, newHard := *word(set), *word(set + 8)
 		switch {
@@ -47,7 +43,7 @@ func limits(resource, set, addr uint64) int64 {
 		case resource == descriptors && newHard > mostDescriptors:
 			return -int64(linux.EPERM)
 		}
-		limitsSet[resource] = [2]uint64{^newSoft, ^newHard}
+		k.limitsSet[resource] = [2]uint64{^newSoft, ^newHard}
 	}
 	if addr != 0 {
 		*word(addr), *word(addr + 8) = soft, hard

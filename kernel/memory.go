@@ -16,7 +16,7 @@ import (
 // mmap implements mmap(2) for anonymous memory, which a program without child processes does not share. A hint outside of
 // the range for such memory is ignored; Go's hints are all outside. There are no huge pages to reserve (MAP_HUGETLB), and no
 // addresses below 4 GiB (MAP_32BIT): these flags return ENOMEM, as on a Linux system that has none left.
-func mmap(addr, size uint64, prot, flags int) int64 {
+func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 	const kind, fixed, anonymous, low, huge, noReplace = 0x0f, 0x10, 0x20, 0x40, 0x40000, 0x100000
 	const shared, sharedValidate = 1, 3
 	size = pages(size)
@@ -34,30 +34,30 @@ func mmap(addr, size uint64, prot, flags int) int64 {
 		return -int64(linux.ENOMEM)
 	}
 	rights := rightsOf(prot)
-	if free, total := frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
-		say("loam: the program asks for ") // the mapping is larger than the machine's memory, so the program could never use it
-		sayInt(size >> 20)
-		say(" MiB of memory at once, and of ")
-		sayInt(total * amd64.PageSize >> 20)
-		say(" MiB there are ")
-		sayInt(free * amd64.PageSize >> 20)
-		say(" free; give the machine more (-m)\n")
+	if free, total := k.frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
+		k.say("loam: the program asks for ") // the mapping is larger than the machine's memory, so the program could never use it
+		k.sayInt(size >> 20)
+		k.say(" MiB of memory at once, and of ")
+		k.sayInt(total * amd64.PageSize >> 20)
+		k.say(" MiB there are ")
+		k.sayInt(free * amd64.PageSize >> 20)
+		k.say(" free; give the machine more (-m)\n")
 		return -int64(linux.ENOMEM)
 	}
 	if flags&fixed == 0 {
-		start, ok := dynamic.Reserve(addr, size, alignment(size), rights)
+		start, ok := k.dynamic.Reserve(addr, size, alignment(size), rights)
 		if !ok {
 			return -int64(linux.ENOMEM)
 		}
 		return int64(start)
 	}
-	if flags&noReplace != 0 && !dynamic.Free(addr, addr+size) {
+	if flags&noReplace != 0 && !k.dynamic.Free(addr, addr+size) {
 		return -int64(linux.EEXIST)
 	}
-	if !dynamic.Set(addr, addr+size, rights) {
+	if !k.dynamic.Set(addr, addr+size, rights) {
 		return -int64(linux.ENOMEM)
 	}
-	discard(addr, addr+size)
+	k.discard(addr, addr+size)
 	return int64(addr)
 }
 
@@ -95,34 +95,34 @@ func rightsOf(prot int) space.Rights {
 }
 
 // munmap implements munmap(2). It frees the pages of the range.
-func munmap(addr, size uint64) int64 {
+func (k *core) munmap(addr, size uint64) int64 {
 	size = pages(size)
-	if !dynamic.Clear(addr, addr+size) {
+	if !k.dynamic.Clear(addr, addr+size) {
 		return -int64(linux.EINVAL)
 	}
-	discard(addr, addr+size)
+	k.discard(addr, addr+size)
 	return 0
 }
 
 // mprotect implements mprotect(2). It returns ENOMEM if a part of the range is not mapped.
-func mprotect(addr, size uint64, prot int) int64 {
+func (k *core) mprotect(addr, size uint64, prot int) int64 {
 	size = pages(size)
 	switch rights := rightsOf(prot); {
 	case size == 0:
 		return 0
-	case !dynamic.Covered(addr, addr+size, 0):
+	case !k.dynamic.Covered(addr, addr+size, 0):
 		return -int64(linux.ENOMEM)
-	case !dynamic.Set(addr, addr+size, rights):
+	case !k.dynamic.Set(addr, addr+size, rights):
 		return -int64(linux.ENOMEM)
 	default:
-		protect(addr, addr+size, rights)
+		k.protect(addr, addr+size, rights)
 	}
 	return 0
 }
 
 // madvise implements madvise(2). MADV_DONTNEED and MADV_FREE free the pages. Other known advice is ignored; unknown advice
 // returns EINVAL.
-func madvise(addr, size uint64, advice int) int64 {
+func (k *core) madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
 	size = pages(size)
 	known := advice >= 0 && advice <= dontNeed || advice == free || advice >= dontFork && advice <= populateWrite || advice == collapse
@@ -132,31 +132,40 @@ func madvise(addr, size uint64, advice int) int64 {
 	case size == 0:
 		return 0
 	}
-	if !dynamic.Covered(addr, addr+size, 0) {
+	if !k.dynamic.Covered(addr, addr+size, 0) {
 		return -int64(linux.ENOMEM)
 	}
 	if advice == dontNeed || advice == free {
-		discard(addr, addr+size)
+		k.discard(addr, addr+size)
 	}
 	return 0
 }
 
 // populate maps a zeroed page at an address, or maps again the page that protect has kept there. It returns false
 // if no memory is left.
-func populate(va uint64, region space.Region) bool {
-	flags := flagsOf(region.Rights)
-	if entry, size := tables.Lookup(va); entry&amd64.PageKept != 0 {
-		return tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, allocFrame)
+func (k *core) populate(va uint64, region space.Region) bool {
+	ok := k.mapPage(va, region)
+	if ok && populated != nil {
+		populated(va)
 	}
-	if populateBig(va, region) {
+	return ok
+}
+
+// mapPage implements populate.
+func (k *core) mapPage(va uint64, region space.Region) bool {
+	flags := k.flagsOf(region.Rights)
+	if entry, size := k.tables.Lookup(va); entry&amd64.PageKept != 0 {
+		return k.tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, k.allocFrame)
+	}
+	if k.populateBig(va, region) {
 		return true
 	}
-	pa, ok := frames.Alloc()
+	pa, ok := k.frames.Alloc()
 	if !ok {
 		return false
 	}
-	if !tables.Map(va, pa, amd64.PageSize, flags, allocFrame) {
-		frames.Free(pa)
+	if !k.tables.Map(va, pa, amd64.PageSize, flags, k.allocFrame) {
+		k.frames.Free(pa)
 		return false
 	}
 	return true
@@ -165,84 +174,81 @@ func populate(va uint64, region space.Region) bool {
 // populateBig maps a big page in the 2 MiB block that contains an address, if the block has no pages yet. It requires that
 // at least a quarter of memory is free, and that the 2 MiB below are populated, which shows that the program fills its
 // memory upwards. A small program thus uses no more memory than it needs.
-func populateBig(va uint64, region space.Region) bool {
+func (k *core) populateBig(va uint64, region space.Region) bool {
 	const big, plenty = amd64.BigPageSize, 4
 	start := va &^ (big - 1)
 	if region.Rights&space.Write == 0 || region.Start+big > start || region.End < start+big {
 		return false
 	}
-	if free, total := frames.Pages(); free < total/plenty {
+	if free, total := k.frames.Pages(); free < total/plenty {
 		return false
 	}
-	if tables.Entry(start-big, big) == 0 || tables.Entry(start, big) != 0 {
+	if k.tables.Entry(start-big, big) == 0 || k.tables.Entry(start, big) != 0 {
 		return false
 	}
-	pa, ok := frames.AllocBlock()
+	pa, ok := k.frames.AllocBlock()
 	if !ok {
 		return false
 	}
-	if !tables.Map(start, pa, big, flagsOf(region.Rights), allocFrame) {
-		frames.FreeBlock(pa)
+	if !k.tables.Map(start, pa, big, k.flagsOf(region.Rights), k.allocFrame) {
+		k.frames.FreeBlock(pa)
 		return false
 	}
 	return true
 }
 
 // split replaces the big page that contains an address by small ones, unless the page begins at that address.
-func split(va uint64) {
-	if _, size := tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
+func (k *core) split(va uint64) {
+	if _, size := k.tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
 		return
 	}
-	page, ok := frames.Alloc()
+	page, ok := k.frames.Alloc()
 	if !ok {
-		outOfMemory()
+		k.outOfMemory()
 	}
-	tables.Split(va, page, func() { flushRange(va, va+amd64.PageSize, false) })
+	k.tables.Split(va, page, func() { k.flushRange(va, va+amd64.PageSize, false) })
 }
 
 // flagsOf converts rights to the flags of a page.
-func flagsOf(rights space.Rights) uint64 {
+func (k *core) flagsOf(rights space.Rights) uint64 {
 	var flags uint64
 	if rights&space.Write != 0 {
 		flags |= amd64.PageWrite
 	}
 	if rights&space.Execute == 0 {
-		flags |= noExecute()
+		flags |= k.noExecute()
 	}
 	return flags
 }
 
-// freed contains pages that were removed from the tables, as long as a CPU may still have a translation to them.
-var freed [512]uint64
-
 // discard unmaps all pages from va to end, and the page tables that are empty afterwards. It frees them when no CPU
 // has a translation any more.
-func discard(va, end uint64) {
-	split(va)
-	split(end)
+func (k *core) discard(va, end uint64) {
+	k.split(va)
+	k.split(end)
 	for va < end {
 		next := min((va+amd64.BigPageSize)&^(amd64.BigPageSize-1), end)
 		n, block := 0, uint64(0)
-		tables.Each(va, next, func(_, entry, size uint64) uint64 {
+		k.tables.Each(va, next, func(_, entry, size uint64) uint64 {
 			if size == amd64.BigPageSize {
 				block = amd64.Physical(entry)
 				return 0
 			}
-			freed[n] = amd64.Physical(entry)
+			k.freed[n] = amd64.Physical(entry)
 			n++
 			return 0
 		})
 		if n > 0 || block != 0 {
-			empty, tablesGone := tables.Prune(va)
-			flushRange(va, next, tablesGone > 0)
-			for _, pa := range freed[:n] {
-				frames.Free(pa)
+			empty, tablesGone := k.tables.Prune(va)
+			k.flushRange(va, next, tablesGone > 0)
+			for _, pa := range k.freed[:n] {
+				k.frames.Free(pa)
 			}
 			for _, pa := range empty[:tablesGone] {
-				frames.Free(pa)
+				k.frames.Free(pa)
 			}
 			if block != 0 {
-				frames.FreeBlock(block)
+				k.frames.FreeBlock(block)
 			}
 		}
 		va = next
@@ -250,57 +256,57 @@ func discard(va, end uint64) {
 }
 
 // protect changes the rights of the populated pages. Pages without any rights are unmapped but kept.
-func protect(va, end uint64, rights space.Rights) {
-	split(va)
-	split(end)
-	flags := flagsOf(rights) | amd64.PagePresent
+func (k *core) protect(va, end uint64, rights space.Rights) {
+	k.split(va)
+	k.split(end)
+	flags := k.flagsOf(rights) | amd64.PagePresent
 	if rights == 0 {
 		flags = amd64.PageKept
 	}
 	changed := false
-	tables.Each(va, end, func(_, entry, _ uint64) uint64 {
+	k.tables.Each(va, end, func(_, entry, _ uint64) uint64 {
 		changed = true
 		return amd64.Physical(entry) | flags | entry&amd64.PageBig
 	})
 	if changed {
-		flushRange(va, end, false)
+		k.flushRange(va, end, false)
 	}
 }
 
 // touch populates a piece of the program's memory so that the kernel can access it. It returns false if the program
 // itself lacks the rights in want.
-func touch(addr, size uint64, want space.Rights) bool {
+func (k *core) touch(addr, size uint64, want space.Rights) bool {
 	end := addr + size
 	switch {
 	case size == 0:
 		return true
 	case end < addr:
 		return false
-	case addr >= boot.Image && !inImage(addr, end, want):
+	case addr >= boot.Image && !k.inImage(addr, end, want):
 		return false
-	case addr < boot.Image && !dynamic.Covered(addr, end, want):
+	case addr < boot.Image && !k.dynamic.Covered(addr, end, want):
 		return false
 	}
 	for va := addr &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
-		if entry, _ := tables.Lookup(va); entry&amd64.PagePresent != 0 {
+		if entry, _ := k.tables.Lookup(va); entry&amd64.PagePresent != 0 {
 			continue
 		}
-		if region, _ := regionAt(va); !populate(va, region) {
-			outOfMemory()
+		if region, _ := k.regionAt(va); !k.populate(va, region) {
+			k.outOfMemory()
 		}
 	}
 	return true
 }
 
 // inImage reports whether the program's own file has a right to the whole range.
-func inImage(addr, end uint64, want space.Rights) bool {
+func (k *core) inImage(addr, end uint64, want space.Rights) bool {
 	for at := 0; ; {
-		s, next, ok := boot.NextSegment(imageHeader(), at)
+		s, next, ok := boot.NextSegment(k.imageHeader(), at)
 		if !ok {
 			return false
 		}
-		if zeroed.Start > s.Start && zeroed.Start < s.End {
-			s.End = zeroed.End
+		if k.zeroed.Start > s.Start && k.zeroed.Start < s.End {
+			s.End = k.zeroed.End
 		}
 		if addr >= s.Start && end <= s.End && (want&space.Write == 0 || s.Writable) {
 			return true
@@ -310,39 +316,39 @@ func inImage(addr, end uint64, want space.Rights) bool {
 }
 
 // regionAt returns the region of an address in which pages are populated on demand.
-func regionAt(addr uint64) (space.Region, bool) {
-	if addr >= zeroed.Start && addr < zeroed.End {
-		return space.Region{Start: zeroed.Start, End: zeroed.End, Rights: space.Read | space.Write}, true
+func (k *core) regionAt(addr uint64) (space.Region, bool) {
+	if addr >= k.zeroed.Start && addr < k.zeroed.End {
+		return space.Region{Start: k.zeroed.Start, End: k.zeroed.End, Rights: space.Read | space.Write}, true
 	}
-	return dynamic.Find(addr)
+	return k.dynamic.Find(addr)
 }
 
 // mapped reports whether a range is in use, as anonymous memory or by the program's own file.
-func mapped(addr, size uint64) bool {
+func (k *core) mapped(addr, size uint64) bool {
 	end := addr + size
 	if addr >= boot.Image {
-		return end >= addr && inImage(addr, end, 0)
+		return end >= addr && k.inImage(addr, end, 0)
 	}
-	return dynamic.Covered(addr, end, 0)
+	return k.dynamic.Covered(addr, end, 0)
 }
 
 // mincore implements mincore(2). It stores a byte for each page: 1 if the page is in memory.
-func mincore(addr, size, vector uint64) int64 {
+func (k *core) mincore(addr, size, vector uint64) int64 {
 	count := pages(size) / amd64.PageSize
 	switch {
 	case addr%amd64.PageSize != 0:
 		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
-	case pages(size) < size || vector == 0 || !touch(vector, count, space.Write):
+	case pages(size) < size || vector == 0 || !k.touch(vector, count, space.Write):
 		return -int64(linux.EFAULT)
-	case !mapped(addr, pages(size)):
+	case !k.mapped(addr, pages(size)):
 		return -int64(linux.ENOMEM)
 	}
 	present := bytesAt(vector, int(count))
 	for i := range present {
 		present[i] = 0
-		if entry, _ := tables.Lookup(addr + uint64(i)*amd64.PageSize); entry&(amd64.PagePresent|amd64.PageKept) != 0 {
+		if entry, _ := k.tables.Lookup(addr + uint64(i)*amd64.PageSize); entry&(amd64.PagePresent|amd64.PageKept) != 0 {
 			present[i] = 1
 		}
 	}
@@ -350,10 +356,10 @@ func mincore(addr, size, vector uint64) int64 {
 }
 
 // mlock implements mlock(2) and munlock(2): they succeed for memory that is mapped.
-func mlock(addr, size uint64) int64 {
+func (k *core) mlock(addr, size uint64) int64 {
 	start := addr &^ (amd64.PageSize - 1)
 	size = pages(addr + size - start)
-	if size != 0 && !mapped(start, size) {
+	if size != 0 && !k.mapped(start, size) {
 		return -int64(linux.ENOMEM)
 	}
 	return 0
@@ -361,61 +367,61 @@ func mlock(addr, size uint64) int64 {
 
 // mremap implements mremap(2) for memory with the same rights, without MREMAP_FIXED and MREMAP_DONTUNMAP (EINVAL). If the
 // memory moves, it is copied.
-func mremap(addr, size, want uint64, flags int) int64 {
+func (k *core) mremap(addr, size, want uint64, flags int) int64 {
 	const mayMove = 1
 	size, want = pages(size), pages(want)
-	region, ok := dynamic.Find(addr)
+	region, ok := k.dynamic.Find(addr)
 	switch {
 	case addr%amd64.PageSize != 0 || size == 0 || want == 0 || flags&^mayMove != 0:
 		return -int64(linux.EINVAL)
 	case !ok || addr+size > region.End || addr+size < addr:
 		return -int64(linux.EFAULT)
 	case want < size:
-		if errno := munmap(addr+want, size-want); errno != 0 {
+		if errno := k.munmap(addr+want, size-want); errno != 0 {
 			return errno
 		}
 		return int64(addr)
 	case want == size:
 		return int64(addr)
-	case dynamic.Free(addr+size, addr+want) && dynamic.Set(addr+size, addr+want, region.Rights):
+	case k.dynamic.Free(addr+size, addr+want) && k.dynamic.Set(addr+size, addr+want, region.Rights):
 		return int64(addr)
 	case flags&mayMove == 0:
 		return -int64(linux.ENOMEM)
 	}
-	to, ok := dynamic.Reserve(0, want, alignment(want), region.Rights)
+	to, ok := k.dynamic.Reserve(0, want, alignment(want), region.Rights)
 	if !ok {
 		return -int64(linux.ENOMEM)
 	}
 	for offset := uint64(0); offset < size; offset += amd64.PageSize {
-		entry, _ := tables.Lookup(addr + offset)
+		entry, _ := k.tables.Lookup(addr + offset)
 		if entry&(amd64.PagePresent|amd64.PageKept) == 0 {
 			continue
 		}
-		if !copyPage(addr+offset, to+offset, region.Rights) {
-			munmap(to, want)
+		if !k.copyPage(addr+offset, to+offset, region.Rights) {
+			k.munmap(to, want)
 			return -int64(linux.ENOMEM)
 		}
 	}
-	munmap(addr, size)
+	k.munmap(addr, size)
 	return int64(to)
 }
 
 // copyPage maps a page at to with the content of the page at from. It returns false if no memory is left.
-func copyPage(from, to uint64, rights space.Rights) bool {
-	pa, ok := frames.Alloc()
+func (k *core) copyPage(from, to uint64, rights space.Rights) bool {
+	pa, ok := k.frames.Alloc()
 	if !ok {
 		return false
 	}
-	flags := flagsOf(rights)
-	if !tables.Map(to, pa, amd64.PageSize, flags, allocFrame) {
-		frames.Free(pa)
+	flags := k.flagsOf(rights)
+	if !k.tables.Map(to, pa, amd64.PageSize, flags, k.allocFrame) {
+		k.frames.Free(pa)
 		return false
 	}
-	entry, size := tables.Lookup(from)
+	entry, size := k.tables.Lookup(from)
 	source := amd64.Physical(entry) + from&(size-1)&^(amd64.PageSize-1)
-	copy(bytesAt(boot.Window+pa, amd64.PageSize), bytesAt(boot.Window+source, amd64.PageSize))
+	copy(bytesAt(uint64(k.window)+pa, amd64.PageSize), bytesAt(uint64(k.window)+source, amd64.PageSize))
 	if rights == 0 {
-		protect(to, to+amd64.PageSize, 0)
+		k.protect(to, to+amd64.PageSize, 0)
 	}
 	return true
 }

@@ -31,19 +31,17 @@ type pipeEnd struct {
 
 const readEnd, writeEnd = 0, 1
 
-var pipes [maxPipes]pipe
-
 // makePipe implements pipe2(2).
-func makePipe(addr, flags uint64) int64 {
+func (k *core) makePipe(addr, flags uint64) int64 {
 	const size = 8
 	switch {
 	case flags&^(linux.O_NONBLOCK|linux.O_CLOEXEC) != 0:
 		return -int64(linux.EINVAL)
-	case !touch(addr, size, space.Write):
+	case !k.touch(addr, size, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	for i := range pipes {
-		p := &pipes[i]
+	for i := range k.pipes {
+		p := &k.pipes[i]
 		if p.ends[readEnd].open || p.ends[writeEnd].open {
 			continue
 		}
@@ -57,23 +55,24 @@ func makePipe(addr, flags uint64) int64 {
 }
 
 // findPipe returns the pipe of an open file descriptor, and which end it is; nil if there is none.
-func findPipe(fd uint64) (p *pipe, end int) {
+func (k *core) findPipe(fd uint64) (p *pipe, end int) {
 	n := fd - firstPipe
-	if n >= 2*maxPipes || !pipes[n/2].ends[n%2].open {
+	if n >= 2*maxPipes || !k.pipes[n/2].ends[n%2].open {
 		return nil, 0
 	}
-	return &pipes[n/2], int(n % 2)
+	return &k.pipes[n/2], int(n % 2)
 }
 
 // readPipe implements read(2) on a pipe.
 func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
+	k := c.kernel()
 	n := min(size, p.written-p.read)
 	switch {
 	case size == 0, n == 0 && !p.ends[writeEnd].open:
 		return 0, true
 	case n == 0:
 		return p.wait(c, readEnd)
-	case !touch(addr, n, space.Write):
+	case !k.touch(addr, n, space.Write):
 		return -int64(linux.EFAULT), true
 	}
 	to := bytesAt(addr, int(n))
@@ -81,12 +80,13 @@ func (p *pipe) readPipe(c *cpu, addr, size uint64) (int64, bool) {
 		to[i] = p.data[p.read%pipeSize]
 		p.read++
 	}
-	p.wake()
+	p.wake(k)
 	return int64(n), true
 }
 
 // writePipe implements write(2) on a pipe. It returns EPIPE without sending a SIGPIPE.
 func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
+	k := c.kernel()
 	n := min(size, pipeSize-(p.written-p.read))
 	switch {
 	case !p.ends[readEnd].open:
@@ -95,14 +95,14 @@ func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 		return 0, true
 	case n == 0:
 		return p.wait(c, writeEnd)
-	case !touch(addr, n, space.Read):
+	case !k.touch(addr, n, space.Read):
 		return -int64(linux.EFAULT), true
 	}
 	for _, b := range bytesAt(addr, int(n)) {
 		p.data[p.written%pipeSize] = b
 		p.written++
 	}
-	p.wake()
+	p.wake(k)
 	return int64(n), true
 }
 
@@ -111,14 +111,15 @@ func (p *pipe) key() uint64 { return uint64(addressOf(&p.read)) }
 
 // wait blocks the running thread until p changes, or returns EAGAIN if the end is non-blocking.
 func (p *pipe) wait(c *cpu, end int) (int64, bool) {
+	k := c.kernel()
 	if p.ends[end].nonblock {
 		return -int64(linux.EAGAIN), true
 	}
-	return c.wait(p.key(), thread.Never, 0)
+	return k.wait(c, p.key(), thread.Never, 0)
 }
 
 // wake wakes all threads that wait for p. Their calls return EINTR, and the runtime retries.
-func (p *pipe) wake() { threads.Wake(p.key(), thread.Max, -int64(linux.EINTR)) }
+func (p *pipe) wake(k *core) { k.threads.Wake(p.key(), thread.Max, -int64(linux.EINTR)) }
 
 // control implements fcntl(2) on one end of a pipe.
 func (p *pipe) control(end int, command, arg uint64) (result int64) {
@@ -144,8 +145,8 @@ func (p *pipe) control(end int, command, arg uint64) (result int64) {
 }
 
 // close implements close(2) on one end of a pipe.
-func (p *pipe) close(end int) int64 {
+func (p *pipe) close(k *core, end int) int64 {
 	p.ends[end].open = false
-	p.wake()
+	p.wake(k)
 	return 0
 }

@@ -18,24 +18,18 @@ import (
 // A thread has a second timer of this kind, its alarm, which sends SIGURG. The runtime uses it to run the work of its
 // monitor thread, which sleeps (runtime/loam_deferred.go). The alarm's number is the thread's plus alarms.
 
-// profileInterval is the interval set by setitimer(2), in nanoseconds; 0: the timer is off.
-var profileInterval int64
-
-// processUsed is the CPU time of all threads together, in nanoseconds.
-var processUsed int64
-
 // charge adds the time since the last call to the CPU time of the thread that used the CPU. If a timer of the thread
 // expires, charge makes its signal pending.
-func (c *cpu) charge(now int64) {
+func (k *core) charge(c *cpu, now int64) {
 	passed := now - c.chargedAt
 	c.chargedAt = now
 	if c.charged == thread.None || passed <= 0 {
 		return
 	}
-	th := threads.At(c.charged)
+	th := k.threads.At(c.charged)
 	th.Used += passed
-	processUsed += passed
-	if th.Profile.Due(th.Used, profileInterval) {
+	k.processUsed += passed
+	if th.Profile.Due(th.Used, k.profileInterval) {
 		th.Pending |= uint64(signal.Of(signal.Profile))
 		th.Sampled = true
 	}
@@ -46,12 +40,12 @@ func (c *cpu) charge(now int64) {
 }
 
 // profileDeadline returns the time at which the next timer of the running thread expires, or thread.Never if it has none.
-func (c *cpu) profileDeadline(now int64) int64 {
+func (k *core) profileDeadline(c *cpu, now int64) int64 {
 	if c.current == thread.None {
 		return thread.Never
 	}
-	th := threads.At(c.current)
-	if next := min(th.Profile.Next(profileInterval), th.Alarm.Next(0)); next != thread.Never {
+	th := k.threads.At(c.current)
+	if next := min(th.Profile.Next(k.profileInterval), th.Alarm.Next(0)); next != thread.Never {
 		return now + max(0, next-th.Used)
 	}
 	return thread.Never
@@ -72,13 +66,13 @@ func profileInfo(th *thread.Thread) signal.Info {
 const alarms = thread.Max + 1
 
 // createTimer implements timer_create(2) for a timer of the calling thread, with the signal SIGPROF or SIGURG.
-func createTimer(c *cpu, id int, event, result uint64) int64 {
+func (k *core) createTimer(c *cpu, id int, event, result uint64) int64 {
 	// CLOCK_THREAD_CPUTIME_ID, the size of struct sigevent, and SIGEV_THREAD_ID
 	const threadTime, eventSize, sendToThread = 3, 64, 4
 	switch {
 	case id != threadTime:
 		return -int64(linux.EINVAL)
-	case !touch(event, eventSize, space.Read) || !touch(result, 4, space.Write):
+	case !k.touch(event, eventSize, space.Read) || !k.touch(result, 4, space.Write):
 		return -int64(linux.EFAULT)
 	}
 	number, notify, target := *word32(event + 8), *word32(event + 12), *word32(event + 16)
@@ -93,7 +87,7 @@ func createTimer(c *cpu, id int, event, result uint64) int64 {
 	default:
 		return -int64(linux.EINVAL)
 	}
-	_, p := timerOf(uint64(timer))
+	_, p := k.timerOf(uint64(timer))
 	if p.Own {
 		return -int64(linux.EAGAIN)
 	}
@@ -103,13 +97,13 @@ func createTimer(c *cpu, id int, event, result uint64) int64 {
 }
 
 // setTimer implements timer_settime(2). It supports only relative times, and does not return the old setting.
-func setTimer(id, flags, value, old uint64) int64 {
+func (k *core) setTimer(id, flags, value, old uint64) int64 {
 	const absolute = 1
-	th, p := timerOf(id)
+	th, p := k.timerOf(id)
 	switch {
 	case p == nil || !p.Own || flags&absolute != 0 || old != 0:
 		return -int64(linux.EINVAL)
-	case !touch(value, 32, space.Read):
+	case !k.touch(value, 32, space.Read):
 		return -int64(linux.EFAULT)
 	}
 	interval, ok1 := nanoseconds(value, 1)
@@ -122,8 +116,8 @@ func setTimer(id, flags, value, old uint64) int64 {
 }
 
 // deleteTimer implements timer_delete(2).
-func deleteTimer(id uint64) int64 {
-	_, p := timerOf(id)
+func (k *core) deleteTimer(id uint64) int64 {
+	_, p := k.timerOf(id)
 	if p == nil || !p.Own {
 		return -int64(linux.EINVAL)
 	}
@@ -132,12 +126,12 @@ func deleteTimer(id uint64) int64 {
 }
 
 // timerOf returns the timer with a number and its thread; nil if that thread does not exist.
-func timerOf(id uint64) (*thread.Thread, *thread.Profile) {
+func (k *core) timerOf(id uint64) (*thread.Thread, *thread.Profile) {
 	own := id % alarms
-	if id >= 2*alarms || !threads.Exists(thread.ID(own)) {
+	if id >= 2*alarms || !k.threads.Exists(thread.ID(own)) {
 		return nil, nil
 	}
-	th := threads.At(thread.ID(own))
+	th := k.threads.At(thread.ID(own))
 	if id >= alarms {
 		return th, &th.Alarm
 	}
@@ -145,21 +139,21 @@ func timerOf(id uint64) (*thread.Thread, *thread.Profile) {
 }
 
 // setIntervalTimer implements setitimer(2) for ITIMER_PROF.
-func setIntervalTimer(which int, value, old uint64) int64 {
+func (k *core) setIntervalTimer(which int, value, old uint64) int64 {
 	const profile = 2
 	switch {
 	case which != profile:
 		return -int64(linux.EINVAL)
-	case value != 0 && !touch(value, 32, space.Read), old != 0 && !touch(old, 32, space.Write):
+	case value != 0 && !k.touch(value, 32, space.Read), old != 0 && !k.touch(old, 32, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	before := uint64(profileInterval)
+	before := uint64(k.profileInterval)
 	if value != 0 {
 		interval, ok := nanoseconds(value, 1000)
 		if !ok {
 			return -int64(linux.EINVAL)
 		}
-		profileInterval = interval
+		k.profileInterval = interval
 	}
 	if old != 0 {
 		clear(bytesAt(old, 32))

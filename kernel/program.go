@@ -31,8 +31,8 @@ const (
 const badConfig boot.Problem = "the program's arguments and environment are too long, or not what the loam command writes"
 
 // loadProgram creates the first thread of the program and its stack.
-func loadProgram(c *cpu) {
-	config := bytesAt(boot.Window+machine.Module.Start, int(machine.Module.Size()))
+func (k *core) loadProgram(c *cpu) {
+	config := bytesAt(uint64(k.window)+k.machine.Module.Start, int(k.machine.Module.Size()))
 	if len(config) == 0 {
 		config, _ = boot.Archive(Files(), boot.ConfigArchive)
 	}
@@ -45,11 +45,11 @@ func loadProgram(c *cpu) {
 	need := (words*8+strings)&^15 + 16
 
 	size := stackSize + pages(need)
-	low, ok := dynamic.Reserve(0, stackGap+size, amd64.PageSize, 0)
+	low, ok := k.dynamic.Reserve(0, stackGap+size, amd64.PageSize, 0)
 	low += stackGap
 	top := low + size
-	if !ok || !dynamic.Set(low, top, space.Read|space.Write) || !touch(low, size, space.Write) {
-		must(badConfig)
+	if !ok || !k.dynamic.Set(low, top, space.Read|space.Write) || !k.touch(low, size, space.Write) {
+		k.must(badConfig)
 	}
 	w := stackWriter{at: top - need, text: top - strings}
 	sp := w.at
@@ -57,7 +57,7 @@ func loadProgram(c *cpu) {
 	w.word(uint64(args))
 	w.list(config, boot.WordArg)
 	w.list(config, boot.WordEnv)
-	seed := [2]uint64{random.Uint64(), random.Uint64()}
+	seed := [2]uint64{k.random.Uint64(), k.random.Uint64()}
 	w.word(auxPageSize)
 	w.word(amd64.PageSize)
 	w.word(auxSecure)
@@ -69,19 +69,19 @@ func loadProgram(c *cpu) {
 	w.word(auxNull)
 	w.word(0)
 
-	id, ok := newThread()
+	id, ok := k.newThread()
 	if !ok {
-		must(noMemory)
+		k.must(noMemory)
 	}
-	f := frameOf(threads.At(id).Page)
+	f := frameOf(k.threads.At(id).Page)
 	*f = amd64.Frame{
 		Vector: amd64.VectorCall,
 		IP:     uint64(entries.Program), SP: sp,
 		CS: amd64.CodeSelector, SS: amd64.DataSelector,
 		Flags: amd64.FlagFixed | amd64.FlagInterrupt,
 	}
-	threads.At(id).Pending, earlySignals = earlySignals, 0
-	nameProgram(threads.At(id), config)
+	k.threads.At(id).Pending, k.earlySignals = k.earlySignals, 0
+	nameProgram(k.threads.At(id), config)
 	c.current = id
 }
 

@@ -3,7 +3,6 @@ package kernel
 import (
 	"encoding/binary"
 	"math/rand/v2"
-	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/arch/amd64"
@@ -15,39 +14,39 @@ import (
 // earlier output. New entropy is combined with the key by exclusive or, so even bits that an attacker chooses do
 // not weaken it. See docs/decisions.
 
-// random is the generator. The kernel's lock protects it.
-var random struct {
+// generator is the generator of random numbers.
+type generator struct {
 	rand.ChaCha8
 	stirred int64 // time at which the processor's source of random numbers was last read
 }
 
-// seeded is set when unpredictable bits have been mixed in.
-var seeded atomic.Bool
-
 // Seeded reports whether the machine's random numbers are unpredictable.
-func Seeded() bool { return seeded.Load() }
+func Seeded() bool {
+	k := &machineCore
+	return k.seeded.Load()
+}
 
 // startRandom seeds the generator with the time stamp counter, the wall clock, and the processor's source of random
 // numbers if there is one. The clocks only make boots differ.
-func startRandom() {
-	stir([4]uint64{amd64.Timestamp(), uint64(clock.Wall)})
-	stirOwn()
+func (k *core) startRandom() {
+	k.stir([4]uint64{amd64.Timestamp(), uint64(k.clock.Wall)})
+	k.stirOwn()
 }
 
 // stir mixes bits into the generator's key.
-func stir(bits [4]uint64) {
+func (k *core) stir(bits [4]uint64) {
 	var key [32]byte
 	for i, v := range bits {
-		binary.LittleEndian.PutUint64(key[8*i:], v^random.Uint64())
+		binary.LittleEndian.PutUint64(key[8*i:], v^k.random.Uint64())
 	}
-	random.Seed(key)
+	k.random.Seed(key)
 }
 
 // stirOwn mixes in numbers from the processor's own source (RDRAND), if it has one. Some processors return the same
 // number for ever after a suspend; such numbers are ignored.
-func stirOwn() {
-	random.stirred = clock.now()
-	if !have.Random {
+func (k *core) stirOwn() {
+	k.random.stirred = k.clock.now()
+	if !k.have.Random {
 		return
 	}
 	var bits [4]uint64
@@ -62,8 +61,8 @@ func stirOwn() {
 		bits[i] = v
 	}
 	if bits != [4]uint64{bits[0], bits[0], bits[0], bits[0]} {
-		stir(bits)
-		seeded.Store(true)
+		k.stir(bits)
+		k.seeded.Store(true)
 	}
 }
 
@@ -73,20 +72,20 @@ const stirInterval = 60e9
 
 // getRandom implements getrandom(2). It never blocks: without unpredictable bits it returns EAGAIN, and package crypto/rand
 // then ends the program. It returns at most 4096 bytes.
-func getRandom(addr, size uint64) int64 {
+func (k *core) getRandom(addr, size uint64) int64 {
 	const most = 4096 // limits the time during which interrupts are disabled
 	size = min(size, most)
-	if !touch(addr, size, space.Write) {
+	if !k.touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)
 	}
-	if clock.now()-random.stirred > stirInterval {
-		stirOwn()
+	if k.clock.now()-k.random.stirred > stirInterval {
+		k.stirOwn()
 	}
-	if !seeded.Load() {
-		say("loam: the machine has no random numbers: give it a processor with RDRAND (QEMU: -cpu max) or a device (-device virtio-rng-pci)\n")
+	if !k.seeded.Load() {
+		k.say("loam: the machine has no random numbers: give it a processor with RDRAND (QEMU: -cpu max) or a device (-device virtio-rng-pci)\n")
 		return -int64(linux.EAGAIN)
 	}
-	random.Read(bytesAt(addr, int(size)))
-	stir([4]uint64{}) // the key is replaced, so that the output just returned cannot be computed again
+	k.random.Read(bytesAt(addr, int(size)))
+	k.stir([4]uint64{}) // the key is replaced, so that the output just returned cannot be computed again
 	return int64(size)
 }

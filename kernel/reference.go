@@ -21,8 +21,8 @@ const (
 	hypervisor
 )
 
-// reference is the reference clock; set once.
-var reference struct {
+// referenceClock is the reference clock.
+type referenceClock struct {
 	kind referenceKind
 	hpet amd64.HPET
 	port uint16  // I/O port of ACPI's timer (powerTimer)
@@ -30,33 +30,33 @@ var reference struct {
 }
 
 // openReference selects the best reference clock. Without any it ends the machine.
-func openReference() {
-	firmware, _ := openFirmware()
+func (k *core) openReference() {
+	firmware, _ := k.openFirmware()
 	const nano, femto = 1e9, 1e6 // nanoseconds per second, and femtoseconds per nanosecond
 	switch {
-	case openHypervisorClock():
-		reference.kind = hypervisor
-		clock.Reference = timekeeper.Reference{Bits: 64, Num: 1, Den: 1}
-	case openHPET(firmware.HPET()):
-		reference.kind = hpet
-		clock.Reference = timekeeper.Reference{Bits: 32, Num: uint64(reference.hpet.Start()), Den: femto}
-	case openPowerTimer(&firmware):
-		reference.kind = powerTimer
-		clock.Reference = timekeeper.Reference{Bits: 24, Num: nano, Den: acpi.TimerFrequency}
+	case k.openHypervisorClock():
+		k.reference.kind = hypervisor
+		k.clock.Reference = timekeeper.Reference{Bits: 64, Num: 1, Den: 1}
+	case k.openHPET(firmware.HPET()):
+		k.reference.kind = hpet
+		k.clock.Reference = timekeeper.Reference{Bits: 32, Num: uint64(k.reference.hpet.Start()), Den: femto}
+	case k.openPowerTimer(&firmware):
+		k.reference.kind = powerTimer
+		k.clock.Reference = timekeeper.Reference{Bits: 24, Num: nano, Den: acpi.TimerFrequency}
 	default:
 		if !amd64.StartPIT() {
-			must("the machine has no clock to measure its own by: no HPET, no ACPI timer and no interval timer (8254)")
+			k.must("the machine has no clock to measure its own by: no HPET, no ACPI timer and no interval timer (8254)")
 		}
-		clock.Reference = timekeeper.Reference{Bits: 16, Num: nano, Den: amd64.PITFrequency}
+		k.clock.Reference = timekeeper.Reference{Bits: 16, Num: nano, Den: amd64.PITFrequency}
 	}
 }
 
 // sample reads the reference. It returns the most accurate of five readings, since a virtual CPU may be descheduled
 // during one.
-func sample() timekeeper.Sample {
-	best := takeSample()
+func (k *core) sample() timekeeper.Sample {
+	best := k.takeSample()
 	for range 4 {
-		if s := takeSample(); s.Doubt < best.Doubt {
+		if s := k.takeSample(); s.Doubt < best.Doubt {
 			best = s
 		}
 	}
@@ -64,38 +64,38 @@ func sample() timekeeper.Sample {
 }
 
 // takeSample reads the reference once, between two readings of the counter.
-func takeSample() timekeeper.Sample {
+func (k *core) takeSample() timekeeper.Sample {
 	var value uint64
 	before := amd64.Timestamp()
-	switch reference.kind {
+	switch k.reference.kind {
 	case intervalTimer:
 		amd64.HoldPIT()
 		after := amd64.Timestamp()
 		return timekeeper.Between(before, uint64(amd64.ReadPIT()), after)
 	case hpet:
-		value = uint64(reference.hpet.Counter())
+		value = uint64(k.reference.hpet.Counter())
 	case powerTimer:
 		const bits24 = 1<<24 - 1
-		value = uint64(amd64.In32(reference.port)) & bits24
+		value = uint64(amd64.In32(k.reference.port)) & bits24
 	case hypervisor:
-		value = hypervisorTime()
+		value = k.hypervisorTime()
 	}
 	return timekeeper.Between(before, value, amd64.Timestamp())
 }
 
 // openHPET selects the HPET at a physical address, if it exists and counts.
-func openHPET(pa uint64) bool {
+func (k *core) openHPET(pa uint64) bool {
 	if pa == 0 || pa >= boot.WindowAtBoot || overlapsMemory(pa, pa+amd64.PageSize) {
 		return false
 	}
-	reference.hpet = amd64.HPET(seeRegisters(pa))
-	period := reference.hpet.Start()
+	k.reference.hpet = amd64.HPET(k.seeRegisters(pa))
+	period := k.reference.hpet.Start()
 	if period == 0 || period > amd64.HPETMostPeriod {
 		return false
 	}
-	before := reference.hpet.Counter()
+	before := k.reference.hpet.Counter()
 	for range int(1e5) { // the loop takes some milliseconds
-		if reference.hpet.Counter() != before {
+		if k.reference.hpet.Counter() != before {
 			return true
 		}
 	}
@@ -103,15 +103,15 @@ func openHPET(pa uint64) bool {
 }
 
 // openPowerTimer selects ACPI's timer, if it exists and counts.
-func openPowerTimer(firmware *acpi.Tables) bool {
+func (k *core) openPowerTimer(firmware *acpi.Tables) bool {
 	r, ok := firmware.Timer()
 	if !ok || r.Space != acpi.SpacePort {
 		return false
 	}
-	reference.port = uint16(r.Address)
-	before := amd64.In32(reference.port)
+	k.reference.port = uint16(r.Address)
+	before := amd64.In32(k.reference.port)
 	for range int(1e5) {
-		if amd64.In32(reference.port) != before {
+		if amd64.In32(k.reference.port) != before {
 			return true
 		}
 	}
@@ -128,28 +128,28 @@ const (
 )
 
 // openHypervisorClock enables KVM's clock, if KVM offers a stable one.
-func openHypervisorClock() bool {
+func (k *core) openHypervisorClock() bool {
 	if amd64.HypervisorFeatures()&(kvmClockSource|kvmClockStable) != kvmClockSource|kvmClockStable {
 		return false
 	}
-	pa, ok := frames.Alloc()
+	pa, ok := k.frames.Alloc()
 	if !ok {
-		must(noMemory)
+		k.must(noMemory)
 	}
-	reference.page = windowAddress + uintptr(pa)
-	clear(bytesAt(uint64(reference.page), amd64.PageSize))
+	k.reference.page = k.window + uintptr(pa)
+	clear(bytesAt(uint64(k.reference.page), amd64.PageSize))
 	amd64.WriteMSR(kvmSystemTime, pa|kvmEnable)
-	p := readHypervisorClock()
+	p := k.readHypervisorClock()
 	return p.Valid() && p.Stable
 }
 
 // readHypervisorClock returns a consistent copy of the clock's page. After 1000 failed attempts it returns a
 // PVClock that is not valid.
-func readHypervisorClock() timekeeper.PVClock {
-	b := bytesAt(uint64(reference.page), timekeeper.PVSize)
+func (k *core) readHypervisorClock() timekeeper.PVClock {
+	b := bytesAt(uint64(k.reference.page), timekeeper.PVSize)
 	for range 1000 {
 		p := timekeeper.ParsePVClock(b)
-		if p.Valid() && *word32(uint64(reference.page)) == p.Version {
+		if p.Valid() && *word32(uint64(k.reference.page)) == p.Version {
 			return p
 		}
 		amd64.Pause()
@@ -158,15 +158,15 @@ func readHypervisorClock() timekeeper.PVClock {
 }
 
 // hypervisorTime returns the hypervisor's time in nanoseconds.
-func hypervisorTime() uint64 { return readHypervisorClock().At(amd64.Timestamp()) }
+func (k *core) hypervisorTime() uint64 { return k.readHypervisorClock().At(amd64.Timestamp()) }
 
 // counterScale returns the counter's rate as the machine itself reports it, in nanoseconds for each tick with 32
 // fraction bits. It returns 0 if the machine reports none, or one that differs from the measured rate by more than
 // one percent.
-func counterScale(measured uint64) uint64 {
+func (k *core) counterScale(measured uint64) uint64 {
 	scale := uint64(0)
-	if reference.kind == hypervisor {
-		scale = readHypervisorClock().Scale()
+	if k.reference.kind == hypervisor {
+		scale = k.readHypervisorClock().Scale()
 	} else if hz := amd64.CounterFrequency(); hz != 0 {
 		scale = timekeeper.Scale(1e9, hz)
 	}

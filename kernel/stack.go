@@ -32,9 +32,9 @@ const spillRoom = 64
 const crashRoom = 16
 
 // mapStacks maps a CPU's stacks; false if there is no memory for them.
-func (c *cpu) mapStacks() bool {
+func (k *core) mapStacks(c *cpu) bool {
 	top := boot.Stacks + uint64(c.number)*2*stackSpan + stackSpan
-	if !mapStack(top, stackPages) || !mapStack(top+stackSpan, crashPages) {
+	if !k.mapStack(top, stackPages) || !k.mapStack(top+stackSpan, crashPages) {
 		return false
 	}
 	c.stack, c.crashEnd = uintptr(top-spillRoom), uintptr(top+stackSpan-crashRoom)
@@ -43,9 +43,9 @@ func (c *cpu) mapStacks() bool {
 
 // mapStack maps count pages that end at address top. All pages are mapped at once: the kernel cannot serve a page
 // fault on its own stack.
-func mapStack(top, count uint64) bool {
+func (k *core) mapStack(top, count uint64) bool {
 	for va := top - count*amd64.PageSize; va < top; va += amd64.PageSize {
-		if pa, ok := frames.Alloc(); !ok || !tables.Map(va, pa, amd64.PageSize, amd64.PageWrite|noExecute(), allocFrame) {
+		if pa, ok := k.frames.Alloc(); !ok || !k.tables.Map(va, pa, amd64.PageSize, amd64.PageWrite|k.noExecute(), k.allocFrame) {
 			return false
 		}
 	}

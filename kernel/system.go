@@ -11,9 +11,9 @@ import (
 const release = "6.1.0"
 
 // uname fills a struct utsname: six texts of 65 bytes.
-func uname(addr uint64) int64 {
+func (k *core) uname(addr uint64) int64 {
 	const field = 65
-	if !touch(addr, 6*field, space.Write) {
+	if !k.touch(addr, 6*field, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	b := bytesAt(addr, 6*field)
@@ -26,27 +26,27 @@ func uname(addr uint64) int64 {
 
 // sysinfo fills a struct sysinfo with the uptime, the memory sizes in bytes and the number of threads. Other fields are
 // zero.
-func sysinfo(addr uint64) int64 {
+func (k *core) sysinfo(addr uint64) int64 {
 	const size, uptime, totalRAM, freeRAM, procs, unit = 112, 0, 32, 40, 80, 104
-	if !touch(addr, size, space.Write) {
+	if !k.touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
-	free, total := frames.Pages()
-	*word(addr + uptime) = uint64(clock.now() / 1e9)
+	free, total := k.frames.Pages()
+	*word(addr + uptime) = uint64(k.clock.now() / 1e9)
 	*word(addr + totalRAM), *word(addr + freeRAM) = total*space.PageSize, free*space.PageSize
-	*word32(addr + procs) = uint32(min(threads.Count(), 1<<16-1))
+	*word32(addr + procs) = uint32(min(k.threads.Count(), 1<<16-1))
 	*word32(addr + unit) = 1
 	return 0
 }
 
 // where implements getcpu(2). The NUMA node is always 0.
-func where(c *cpu, number, node uint64) int64 {
+func (k *core) where(c *cpu, number, node uint64) int64 {
 	for _, addr := range [...]uint64{number, node} {
 		if addr == 0 {
 			continue
 		}
-		if !touch(addr, 4, space.Write) {
+		if !k.touch(addr, 4, space.Write) {
 			return -int64(linux.EFAULT)
 		}
 		*word32(addr) = 0
@@ -57,32 +57,29 @@ func where(c *cpu, number, node uint64) int64 {
 	return 0
 }
 
-// mostUsed is the largest number of pages in use at the time of a call of usage.
-var mostUsed uint64
-
 // usage fills a struct rusage (getrusage(2)) with the CPU time of the program or the thread, all of it as user time, and
 // with the most memory that was in use when the call was made, in KiB. Other fields are zero.
-func usage(c *cpu, who int, addr uint64) int64 {
+func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	const size, maxRSS, children, thread = 144, 32, -1, 1
-	if !touch(addr, size, space.Write) {
+	if !k.touch(addr, size, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
 	var t int64
 	switch who {
 	case 0:
-		t = clock.now() + processUsed - c.chargedAt
+		t = k.clock.now() + k.processUsed - c.chargedAt
 	case thread:
-		t = clock.now() + threads.At(c.current).Used - c.chargedAt
+		t = k.clock.now() + k.threads.At(c.current).Used - c.chargedAt
 	case children:
 	default:
 		return -int64(linux.EINVAL)
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
 	if who != children {
-		free, total := frames.Pages()
-		mostUsed = max(mostUsed, total-free)
-		*word(addr + maxRSS) = mostUsed * (space.PageSize >> 10)
+		free, total := k.frames.Pages()
+		k.mostUsed = max(k.mostUsed, total-free)
+		*word(addr + maxRSS) = k.mostUsed * (space.PageSize >> 10)
 	}
 	return 0
 }

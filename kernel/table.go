@@ -11,160 +11,160 @@ import (
 // that package posix leaves to the core.
 //
 // long: it is a table.
-func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
+func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 	case linux.SYS_READ:
-		return callRead(c, f)
+		return k.callRead(c, f)
 	case linux.SYS_WRITE:
-		return callWrite(c, f)
+		return k.callWrite(c, f)
 	case linux.SYS_OPEN:
-		return callOpen(c, f)
+		return k.callOpen(c, f)
 	case linux.SYS_CLOSE:
-		return callClose(c, f)
+		return k.callClose(c, f)
 	case linux.SYS_MMAP:
-		return callMmap(c, f)
+		return k.callMmap(c, f)
 	case linux.SYS_MPROTECT:
-		return callMprotect(c, f)
+		return k.callMprotect(c, f)
 	case linux.SYS_MUNMAP:
-		return callMunmap(c, f)
+		return k.callMunmap(c, f)
 	case linux.SYS_RT_SIGACTION:
-		return callRtSigaction(c, f)
+		return k.callRtSigaction(c, f)
 	case linux.SYS_RT_SIGPROCMASK:
-		return callRtSigprocmask(c, f)
+		return k.callRtSigprocmask(c, f)
 	case linux.SYS_RT_SIGRETURN:
-		return callRtSigreturn(c, f)
+		return k.callRtSigreturn(c, f)
 	case linux.SYS_SCHED_YIELD:
-		return callSchedYield(c, f)
+		return k.callSchedYield(c, f)
 	case linux.SYS_MREMAP:
-		return callMremap(c, f)
+		return k.callMremap(c, f)
 	case linux.SYS_MINCORE:
-		return callMincore(c, f)
+		return k.callMincore(c, f)
 	case linux.SYS_MADVISE:
-		return callMadvise(c, f)
+		return k.callMadvise(c, f)
 	case linux.SYS_PAUSE:
-		return callPause(c, f)
+		return k.callPause(c, f)
 	case linux.SYS_NANOSLEEP:
-		return callNanosleep(c, f)
+		return k.callNanosleep(c, f)
 	case linux.SYS_SETITIMER:
-		return callSetitimer(c, f)
+		return k.callSetitimer(c, f)
 	case linux.SYS_GETPID:
-		return callGetpid(c, f)
+		return k.callGetpid(c, f)
 	case linux.SYS_CLONE:
-		return callClone(c, f)
+		return k.callClone(c, f)
 	case linux.SYS_EXIT:
-		return callExit(c, f)
+		return k.callExit(c, f)
 	case linux.SYS_KILL:
-		return callKill(c, f)
+		return k.callKill(c, f)
 	case linux.SYS_UNAME:
-		return callUname(c, f)
+		return k.callUname(c, f)
 	case linux.SYS_FCNTL:
-		return callFcntl(c, f)
+		return k.callFcntl(c, f)
 	case linux.SYS_GETTIMEOFDAY:
-		return callGettimeofday(c, f)
+		return k.callGettimeofday(c, f)
 	case linux.SYS_GETRLIMIT:
-		return callGetrlimit(c, f)
+		return k.callGetrlimit(c, f)
 	case linux.SYS_GETRUSAGE:
-		return callGetrusage(c, f)
+		return k.callGetrusage(c, f)
 	case linux.SYS_SYSINFO:
-		return callSysinfo(c, f)
+		return k.callSysinfo(c, f)
 	case linux.SYS_TIMES:
-		return callTimes(c, f)
+		return k.callTimes(c, f)
 	case linux.SYS_GETUID:
-		return callGetuid(c, f)
+		return k.callGetuid(c, f)
 	case linux.SYS_GETGID:
-		return callGetgid(c, f)
+		return k.callGetgid(c, f)
 	case linux.SYS_GETEUID:
-		return callGeteuid(c, f)
+		return k.callGeteuid(c, f)
 	case linux.SYS_GETEGID:
-		return callGetegid(c, f)
+		return k.callGetegid(c, f)
 	case linux.SYS_GETPPID:
-		return callGetppid(c, f)
+		return k.callGetppid(c, f)
 	case linux.SYS_GETPGRP:
-		return callGetpgrp(c, f)
+		return k.callGetpgrp(c, f)
 	case linux.SYS_GETGROUPS:
-		return callGetgroups(c, f)
+		return k.callGetgroups(c, f)
 	case linux.SYS_GETRESUID:
-		return callGetresuid(c, f)
+		return k.callGetresuid(c, f)
 	case linux.SYS_GETRESGID:
-		return callGetresgid(c, f)
+		return k.callGetresgid(c, f)
 	case linux.SYS_GETPGID:
-		return callGetpgid(c, f)
+		return k.callGetpgid(c, f)
 	case linux.SYS_GETSID:
-		return callGetsid(c, f)
+		return k.callGetsid(c, f)
 	case linux.SYS_RT_SIGPENDING:
-		return callRtSigpending(c, f)
+		return k.callRtSigpending(c, f)
 	case linux.SYS_RT_SIGTIMEDWAIT:
-		return callRtSigtimedwait(c, f)
+		return k.callRtSigtimedwait(c, f)
 	case linux.SYS_RT_SIGQUEUEINFO:
-		return callRtSigqueueinfo(c, f)
+		return k.callRtSigqueueinfo(c, f)
 	case linux.SYS_SIGALTSTACK:
-		return callSigaltstack(c, f)
+		return k.callSigaltstack(c, f)
 	case linux.SYS_GETPRIORITY:
-		return callGetpriority(c, f)
+		return k.callGetpriority(c, f)
 	case linux.SYS_MLOCK:
-		return callMlock(c, f)
+		return k.callMlock(c, f)
 	case linux.SYS_MUNLOCK:
-		return callMunlock(c, f)
+		return k.callMunlock(c, f)
 	case linux.SYS_MLOCKALL:
-		return callMlockall(c, f)
+		return k.callMlockall(c, f)
 	case linux.SYS_MUNLOCKALL:
-		return callMunlockall(c, f)
+		return k.callMunlockall(c, f)
 	case linux.SYS_PRCTL:
-		return callPrctl(c, f)
+		return k.callPrctl(c, f)
 	case linux.SYS_ARCH_PRCTL:
-		return callArchPrctl(c, f)
+		return k.callArchPrctl(c, f)
 	case linux.SYS_SETRLIMIT:
-		return callSetrlimit(c, f)
+		return k.callSetrlimit(c, f)
 	case linux.SYS_GETTID:
-		return callGettid(c, f)
+		return k.callGettid(c, f)
 	case linux.SYS_TKILL:
-		return callTkill(c, f)
+		return k.callTkill(c, f)
 	case linux.SYS_TIME:
-		return callTime(c, f)
+		return k.callTime(c, f)
 	case linux.SYS_FUTEX:
-		return callFutex(c, f)
+		return k.callFutex(c, f)
 	case linux.SYS_SCHED_SETAFFINITY:
-		return callSchedSetaffinity(c, f)
+		return k.callSchedSetaffinity(c, f)
 	case linux.SYS_SCHED_GETAFFINITY:
-		return callSchedGetaffinity(c, f)
+		return k.callSchedGetaffinity(c, f)
 	case linux.SYS_TIMER_CREATE:
-		return callTimerCreate(c, f)
+		return k.callTimerCreate(c, f)
 	case linux.SYS_TIMER_SETTIME:
-		return callTimerSettime(c, f)
+		return k.callTimerSettime(c, f)
 	case linux.SYS_TIMER_DELETE:
-		return callTimerDelete(c, f)
+		return k.callTimerDelete(c, f)
 	case linux.SYS_CLOCK_GETTIME:
-		return callClockGettime(c, f)
+		return k.callClockGettime(c, f)
 	case linux.SYS_CLOCK_GETRES:
-		return callClockGetres(c, f)
+		return k.callClockGetres(c, f)
 	case linux.SYS_CLOCK_NANOSLEEP:
-		return callClockNanosleep(c, f)
+		return k.callClockNanosleep(c, f)
 	case linux.SYS_EXIT_GROUP:
-		return callExitGroup(c, f)
+		return k.callExitGroup(c, f)
 	case linux.SYS_EPOLL_CTL:
-		return callEpollCtl(c, f)
+		return k.callEpollCtl(c, f)
 	case linux.SYS_TGKILL:
-		return callTgkill(c, f)
+		return k.callTgkill(c, f)
 	case linux.SYS_OPENAT:
-		return callOpenat(c, f)
+		return k.callOpenat(c, f)
 	case linux.SYS_EVENTFD2:
-		return callEventfd2(c, f)
+		return k.callEventfd2(c, f)
 	case linux.SYS_EPOLL_CREATE1:
-		return callEpollCreate1(c, f)
+		return k.callEpollCreate1(c, f)
 	case linux.SYS_PIPE2:
-		return callPipe2(c, f)
+		return k.callPipe2(c, f)
 	case linux.SYS_PRLIMIT64:
-		return callPrlimit64(c, f)
+		return k.callPrlimit64(c, f)
 	case linux.SYS_GETCPU:
-		return callGetcpu(c, f)
+		return k.callGetcpu(c, f)
 	case linux.SYS_GETRANDOM:
-		return callGetrandom(c, f)
+		return k.callGetrandom(c, f)
 	case linux.SYS_MEMBARRIER:
-		return callMembarrier(c, f)
+		return k.callMembarrier(c, f)
 	case linux.SYS_MLOCK2:
-		return callMlock2(c, f)
+		return k.callMlock2(c, f)
 	}
-	return ownCall(c, f)
+	return k.ownCall(c, f)
 }
 
 // answersAtOnce reports whether the core answers the SYSCALL instruction itself: calls about

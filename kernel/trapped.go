@@ -13,30 +13,27 @@ import (
 
 // trapped serves the instruction. The core serves the call itself if it is one of answersAtOnce (table.go), or if
 // the program does not handle SIGSYS at this time. Otherwise it sends SIGSYS.
-func trapped(c *cpu, f *amd64.Frame) {
-	th := threads.At(c.current)
-	heard := actions[signal.System].Effect(signal.System) == signal.Handle && th.Mask&uint64(signal.Of(signal.System)) == 0
+func (k *core) trapped(c *cpu, f *amd64.Frame) {
+	th := k.threads.At(c.current)
+	heard := k.actions[signal.System].Effect(signal.System) == signal.Handle && th.Mask&uint64(signal.Of(signal.System)) == 0
 	if heard && !answersAtOnce(f.AX) {
-		callHandler(th, signal.Info{Number: signal.System, Code: signal.CodeSeccomp, Value: f.IP, Call: uint32(f.AX), Arch: signal.ArchAMD64})
+		k.callHandler(th, signal.Info{Number: signal.System, Code: signal.CodeSeccomp, Value: f.IP, Call: uint32(f.AX), Arch: signal.ArchAMD64})
 		return
 	}
-	if result, returns := call(c, f); returns {
+	if result, returns := k.call(c, f); returns {
 		f.AX = uint64(result)
 	}
 }
 
-// unserved counts system calls that were not served, by number. The last element counts all larger numbers.
-var unserved [512]uint32
-
 // sayUnserved prints the system calls that were not served, as part of a crash report: they may be its cause.
-func sayUnserved() {
-	for number, count := range unserved {
+func (k *core) sayUnserved() {
+	for number, count := range k.unserved {
 		if count > 0 {
-			say("not served: system call ")
-			sayInt(uint64(number))
-			say(", ")
-			sayInt(uint64(count))
-			say(" times\n")
+			k.say("not served: system call ")
+			k.sayInt(uint64(number))
+			k.say(", ")
+			k.sayInt(uint64(count))
+			k.say(" times\n")
 		}
 	}
 }

@@ -13,54 +13,66 @@ import (
 // spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
 
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
-func CanRunUser() bool { return have.XSave && have.FSGSBase && have.NoExecute }
+func CanRunUser() bool {
+	k := &machineCore
+	return k.have.XSave && k.have.FSGSBase && k.have.NoExecute
+}
 
 // VectorSize returns the size of the vector registers in the format of XSAVE, in bytes.
-func VectorSize() int { return int(xsaveSize) }
+func VectorSize() int {
+	k := &machineCore
+	return int(k.xsaveSize)
+}
 
 // SavesVectors reports whether XSAVE saves all vector registers of ring 3. Otherwise XSAVE saves only the x87
 // state, and moves save the SSE and AVX registers.
 func SavesVectors() bool { return userVectors == vectorsAll }
 
 // VectorComponents returns the components of the vector registers, as bits of XCR0.
-func VectorComponents() uint64 { return xsaveComponents }
+func VectorComponents() uint64 {
+	k := &machineCore
+	return k.xsaveComponents
+}
 
 // ClockScale returns the nanoseconds for each tick of the time stamp counter, with 32 fraction bits, as they are now. The
 // clock itself is corrected from time to time; see package timekeeper.
-func ClockScale() uint64 { return atomic.LoadUint64(clock.Scale()) }
+func ClockScale() uint64 {
+	k := &machineCore
+	return atomic.LoadUint64(k.clock.Scale())
+}
 
 // userCall serves the calls from CallTake to CallClock. It returns ENOSYS for any other number.
-func userCall(c *cpu, f *amd64.Frame) int64 {
+func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {
 	case CallTake:
-		return takePages(f.DI, f.SI)
+		return k.takePages(f.DI, f.SI)
 	case CallGive:
-		return givePages(f.DI, f.SI)
+		return k.givePages(f.DI, f.SI)
 	case CallSpace:
-		return newRoot()
+		return k.newRoot()
 	case CallFlush:
 		if f.DI>>c.number&1 != 0 {
 			flushAll()
 		}
-		flushOthers(f.DI, f.SI != 0)
+		k.flushOthers(f.DI, f.SI != 0)
 		return 0
 	case CallRetire:
-		retire(c, f.DI)
+		k.retire(c, f.DI)
 		return 0
 	case CallSave:
 		if f.DI == uint64(c.number) {
 			c.save()
-		} else if f.DI < uint64(cpuCount) {
-			flushOthers(1<<f.DI, true)
+		} else if f.DI < uint64(k.cpuCount) {
+			k.flushOthers(1<<f.DI, true)
 		}
 		return 0
 	case CallKick:
-		if f.DI < uint64(cpuCount) {
-			cpus[f.DI].kick()
+		if f.DI < uint64(k.cpuCount) {
+			k.kick(&k.cpus[f.DI])
 		}
 		return 0
 	case CallClock:
-		shareClock(f.DI)
+		k.shareClock(f.DI)
 		return 0
 	}
 	return -int64(linux.ENOSYS)
@@ -72,15 +84,15 @@ const reserved = 16
 
 // takePages fills an array with the addresses of free pages, which are not zeroed. It returns the number of pages,
 // fewer than count if only the reserve is left.
-func takePages(addr, count uint64) int64 {
-	if count > 1<<16 || !touch(addr, count*8, space.Write) {
+func (k *core) takePages(addr, count uint64) int64 {
+	if count > 1<<16 || !k.touch(addr, count*8, space.Write) {
 		return -int64(linux.EFAULT)
 	}
 	for i := range count {
-		if free, total := frames.Pages(); free <= total/reserved {
+		if free, total := k.frames.Pages(); free <= total/reserved {
 			return int64(i)
 		}
-		pa, ok := frames.Take()
+		pa, ok := k.frames.Take()
 		if !ok {
 			return int64(i)
 		}
@@ -90,82 +102,81 @@ func takePages(addr, count uint64) int64 {
 }
 
 // givePages frees an array of pages.
-func givePages(addr, count uint64) int64 {
-	if count > 1<<16 || !touch(addr, count*8, space.Read) {
+func (k *core) givePages(addr, count uint64) int64 {
+	if count > 1<<16 || !k.touch(addr, count*8, space.Read) {
 		return -int64(linux.EFAULT)
 	}
 	for i := range count {
-		frames.Free(*word(addr + i*8))
+		k.frames.Free(*word(addr + i*8))
 	}
 	return 0
 }
 
 // newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half.
-func newRoot() int64 {
-	if !pinRoot() {
+func (k *core) newRoot() int64 {
+	if !k.pinRoot() {
 		return -int64(linux.ENOMEM)
 	}
-	pa, ok := frames.Alloc()
+	pa, ok := k.frames.Alloc()
 	if !ok {
 		return -int64(linux.ENOMEM)
 	}
 	const half = amd64.PageSize / 2
-	copy(bytesAt(boot.Window+pa+half, half), bytesAt(boot.Window+tables.Root+half, half))
+	copy(bytesAt(uint64(k.window)+pa+half, half), bytesAt(uint64(k.window)+k.tables.Root+half, half))
 	return int64(pa)
 }
 
 // pinRoot allocates every table that the kernel's root table will ever refer to, so that copies of the root stay
 // valid. It does so when the first process is created: programs without processes do not need these 64 tables.
-func pinRoot() bool {
-	if tables.Pinned {
+func (k *core) pinRoot() bool {
+	if k.tables.Pinned {
 		return true
 	}
 	const each = 512 * amd64.HugePageSize // number of bytes that one entry of the root table covers
 	for va := uint64(boot.DynamicLow); va < boot.DynamicHigh; va += each {
-		if !tables.Reserve(va, allocFrame) {
+		if !k.tables.Reserve(va, k.allocFrame) {
 			return false
 		}
 	}
-	tables.Pinned = true
+	k.tables.Pinned = true
 	return true
 }
 
-// retired is the root of an address space that all CPUs have to leave; 0: none. Atomic.
-var retired uint64
-
 // retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's.
-func retire(c *cpu, root uint64) {
-	atomic.StoreUint64(&retired, root)
-	c.forget()
-	flushOthers(everyCPU, true)
-	atomic.StoreUint64(&retired, 0)
+func (k *core) retire(c *cpu, root uint64) {
+	atomic.StoreUint64(&k.retired, root)
+	k.forget(c)
+	k.flushOthers(everyCPU, true)
+	atomic.StoreUint64(&k.retired, 0)
 }
 
 // Offsets of fields in a context of package kernel/user, for the method save. A test of that package checks them.
 const (
+	ContextGSBase = 192
 	ContextLive   = 224
 	ContextVector = 256
 )
 
-// save stores the x87 state of the context that is in the processor, if there is one.
+// save stores the x87 state and the base of GS of the context that is in the processor, if there is one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return
 	}
 	const x87 = 1
 	amd64.XSave(c.user+ContextVector, x87)
+	*word(uint64(c.user) + ContextGSBase) = amd64.ReadMSR(amd64.MSRKernelGS)
 	atomic.StoreUint32(word32(uint64(c.user)+ContextLive), 0)
 	c.user = 0
 }
 
 // forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
 // all translations, or leaves the address space if that is retired.
-func (c *cpu) forget() {
+func (k *core) forget(c *cpu) {
 	c.save()
-	if c.root != atomic.LoadUint64(&retired) {
+	if c.root != atomic.LoadUint64(&k.retired) {
 		flushAll()
 		return
 	}
-	c.root, c.active = tables.Root, 0
-	amd64.WriteCR3(tables.Root)
+	c.root, c.active = k.tables.Root, 0
+	amd64.WriteCR3(k.tables.Root)
 }

@@ -23,22 +23,22 @@ const (
 // wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
 // signal (signalThread) while this thread was entering the kernel. leave has not seen such a signal yet, and it does not
 // interrupt a wait that begins later.
-func (c *cpu) wait(key uint64, deadline, late int64) (int64, bool) {
-	if th := threads.At(c.current); th.Pending&^th.Mask != 0 {
+func (k *core) wait(c *cpu, key uint64, deadline, late int64) (int64, bool) {
+	if th := k.threads.At(c.current); th.Pending&^th.Mask != 0 {
 		return -int64(linux.EINTR), true
 	}
-	threads.Wait(c.current, key, deadline, late)
+	k.threads.Wait(c.current, key, deadline, late)
 	c.current = thread.None
 	return 0, false
 }
 
 // after returns the time at which a timeout, a struct timespec at addr, expires; thread.Never if addr is 0 or the
 // time is very long.
-func after(addr uint64) (deadline int64, errno linux.Errno) {
+func (k *core) after(addr uint64) (deadline int64, errno linux.Errno) {
 	if addr == 0 {
 		return thread.Never, 0
 	}
-	if !touch(addr, 16, space.Read) {
+	if !k.touch(addr, 16, space.Read) {
 		return 0, linux.EFAULT
 	}
 	seconds, nanos := int64(*word(addr)), int64(*word(addr + 8))
@@ -49,7 +49,7 @@ func after(addr uint64) (deadline int64, errno linux.Errno) {
 	if seconds > longest {
 		return thread.Never, 0
 	}
-	return clock.now() + seconds*1e9 + nanos, 0
+	return k.clock.now() + seconds*1e9 + nanos, 0
 }
 
 // Operations of futex(2).
@@ -69,7 +69,7 @@ const (
 // futex implements futex(2). It does not support the operations on locks, FUTEX_WAKE_OP, and bit sets other than all bits.
 // FUTEX_REQUEUE wakes the threads that it should move to another futex. That is correct, because a waiting thread may be
 // woken at any time.
-func futex(c *cpu, f *amd64.Frame) (int64, bool) {
+func (k *core) futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	addr, operation := f.DI, f.SI&futexOperation
 	if operation <= futexWakeBitset && addr%4 != 0 {
 		return -int64(linux.EINVAL), true
@@ -81,28 +81,28 @@ func futex(c *cpu, f *amd64.Frame) (int64, bool) {
 		}
 		fallthrough
 	case futexWake:
-		return int64(threads.Wake(addr, int(int32(f.DX)), 0)), true
+		return int64(k.threads.Wake(addr, int(int32(f.DX)), 0)), true
 	case futexRequeue, futexCmpRequeue:
-		if !touch(addr, 4, space.Read) {
+		if !k.touch(addr, 4, space.Read) {
 			return -int64(linux.EFAULT), true
 		}
 		if operation == futexCmpRequeue && *word32(addr) != uint32(f.R9) {
 			return -int64(linux.EAGAIN), true
 		}
-		return int64(threads.Wake(addr, int(int32(f.DX)+int32(f.R10)), 0)), true
+		return int64(k.threads.Wake(addr, int(int32(f.DX)+int32(f.R10)), 0)), true
 	case futexWait, futexWaitBitset:
-		return futexSleep(c, f, operation == futexWaitBitset)
+		return k.futexSleep(c, f, operation == futexWaitBitset)
 	}
 	return -int64(linux.ENOSYS), true
 }
 
 // futexSleep implements futex(2) with FUTEX_WAIT, or with FUTEX_WAIT_BITSET, whose timeout is absolute.
-func futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
+func (k *core) futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
 	addr := f.DI
-	if !touch(addr, 4, space.Read) {
+	if !k.touch(addr, 4, space.Read) {
 		return -int64(linux.EFAULT), true
 	}
-	deadline, errno := after(f.R10)
+	deadline, errno := k.after(f.R10)
 	switch {
 	case errno != 0:
 		return -int64(errno), true
@@ -111,18 +111,18 @@ func futexSleep(c *cpu, f *amd64.Frame, absolute bool) (int64, bool) {
 	case absolute && deadline != thread.Never:
 		deadline = int64(*word(f.R10)*1e9 + *word(f.R10 + 8))
 		if f.SI&futexRealtime != 0 {
-			deadline -= clock.Wall
+			deadline -= k.clock.Wall
 		}
 	}
 	if *word32(addr) != uint32(f.DX) {
 		return -int64(linux.EAGAIN), true
 	}
-	return c.wait(addr, deadline, -int64(linux.ETIMEDOUT))
+	return k.wait(c, addr, deadline, -int64(linux.ETIMEDOUT))
 }
 
 // sleep implements nanosleep(2).
-func sleep(c *cpu, addr uint64) (int64, bool) {
-	deadline, errno := after(addr)
+func (k *core) sleep(c *cpu, addr uint64) (int64, bool) {
+	deadline, errno := k.after(addr)
 	switch {
 	case addr == 0:
 		return -int64(linux.EFAULT), true
@@ -132,16 +132,16 @@ func sleep(c *cpu, addr uint64) (int64, bool) {
 	// shorter sleeps, in nanoseconds, are waited for in a loop: the runtime's sleeps of 3 µs are over before a CPU could go
 	// idle
 	const short = 5e3
-	if deadline-clock.now() < short {
-		c.spin(deadline)
+	if deadline-k.clock.now() < short {
+		k.spin(c, deadline)
 		return 0, true
 	}
-	return c.wait(keySleep, deadline, 0)
+	return k.wait(c, keySleep, deadline, 0)
 }
 
 // sleepBy implements clock_nanosleep(2). A wait by the wall clock is not changed if that clock is set. The remaining time is
 // not stored after EINTR.
-func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
+func (k *core) sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 	const absolute, size = 1, 16
 	switch id {
 	case realtime, monotonic, boottime, tai:
@@ -151,10 +151,10 @@ func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 		return -int64(linux.EINVAL), true
 	}
 	if flags&absolute == 0 {
-		return sleep(c, addr)
+		return k.sleep(c, addr)
 	}
-	now := clock.now()
-	deadline, errno := after(addr)
+	now := k.clock.now()
+	deadline, errno := k.after(addr)
 	switch {
 	case addr == 0:
 		return -int64(linux.EFAULT), true
@@ -162,50 +162,50 @@ func sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 		return -int64(errno), true
 	case deadline == thread.Never:
 	case id == realtime || id == tai:
-		deadline = int64(*word(addr)*1e9+*word(addr + 8)) - clock.Wall
+		deadline = int64(*word(addr)*1e9+*word(addr + 8)) - k.clock.Wall
 	default:
 		deadline = int64(*word(addr)*1e9 + *word(addr + 8))
 	}
 	if deadline <= now {
 		return 0, true
 	}
-	return c.wait(keySleep, deadline, 0)
+	return k.wait(c, keySleep, deadline, 0)
 }
 
 // untilSignal implements pause(2): it waits until a signal is delivered.
-func untilSignal(c *cpu) (int64, bool) { return c.wait(keySleep, thread.Never, 0) }
+func (k *core) untilSignal(c *cpu) (int64, bool) { return k.wait(c, keySleep, thread.Never, 0) }
 
 // seek implements rt_sigtimedwait(2). It takes signals that are pending for the thread, or that are sent to the thread or
 // the program while it waits.
-func seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
+func (k *core) seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
 	const word64, infoSize = 8, 128
 	switch {
 	case size != word64:
 		return -int64(linux.EINVAL), true
-	case !touch(set, word64, space.Read) || info != 0 && !touch(info, infoSize, space.Write):
+	case !k.touch(set, word64, space.Read) || info != 0 && !k.touch(info, infoSize, space.Write):
 		return -int64(linux.EFAULT), true
 	}
-	deadline, errno := after(timeout)
+	deadline, errno := k.after(timeout)
 	if errno != 0 {
 		return -int64(errno), true
 	}
-	th := threads.At(c.current)
+	th := k.threads.At(c.current)
 	th.Sought, th.Info = *word(set), info
 	if n := signal.Set(th.Pending & th.Sought).First(); n != 0 {
-		return take(th, n), true
+		return k.take(th, n), true
 	}
-	if deadline <= clock.now() {
+	if deadline <= k.clock.now() {
 		return -int64(linux.EAGAIN), true
 	}
-	return c.wait(keySignal, deadline, -int64(linux.EAGAIN))
+	return k.wait(c, keySignal, deadline, -int64(linux.EAGAIN))
 }
 
 // take removes a signal that is pending for a thread in rt_sigtimedwait(2), and returns the result of that call.
-func take(th *thread.Thread, n signal.Number) int64 {
+func (k *core) take(th *thread.Thread, n signal.Number) int64 {
 	th.Pending &^= uint64(signal.Of(n))
 	if th.Info != 0 {
 		const infoSize = 128
-		if touch(th.Info, infoSize, space.Write) {
+		if k.touch(th.Info, infoSize, space.Write) {
 			clear(bytesAt(th.Info, infoSize))
 			*word32(th.Info) = uint32(n)
 		}
@@ -214,14 +214,14 @@ func take(th *thread.Thread, n signal.Number) int64 {
 }
 
 // spin waits in a loop, without the lock, so other CPUs can enter the kernel meanwhile.
-func (c *cpu) spin(deadline int64) {
-	k := clock // a copy, because another CPU may correct the clock meanwhile
-	unlock(c)
-	for k.now() < deadline {
-		c.flushIfAsked()
+func (k *core) spin(c *cpu, deadline int64) {
+	held := k.clock // a copy, because another CPU may correct the clock meanwhile
+	k.unlock(c)
+	for held.now() < deadline {
+		k.flushIfAsked(c)
 		relax()
 	}
-	lock(c)
+	k.lock(c)
 }
 
 // The runtime's poller waits in CallPoll. A device interrupt or a write to an eventfd(2) wakes it, as on Linux.
@@ -231,9 +231,6 @@ const (
 	pollFD = 1 << 20
 	wakeFD = pollFD + 1
 )
-
-// pollWoken is set when wakeFD was written to and no poller has been woken for that yet.
-var pollWoken bool
 
 // pollControl implements epoll_ctl(2), by which the runtime adds wakeFD to its set. Any other descriptor returns EPERM, as a
 // regular file does on Linux.
@@ -248,21 +245,21 @@ func pollControl(set uint64, op int, fd uint64) int64 {
 // poll implements CallPoll. It waits until a bit of Rung is set, until wakeFD is written to, or for the number of
 // nanoseconds in DI; a negative number means no timeout. The result is 1 if wakeFD was written to, which is then reset, and
 // 0 otherwise.
-func poll(c *cpu, f *amd64.Frame) (int64, bool) {
+func (k *core) poll(c *cpu, f *amd64.Frame) (int64, bool) {
 	deadline := int64(thread.Never)
 	const longest = 1 << 62
 	if timeout := int64(f.DI); timeout >= 0 && timeout < longest {
-		deadline = clock.now() + timeout
+		deadline = k.clock.now() + timeout
 	}
 	switch {
-	case pollWoken:
-		pollWoken = false
+	case k.pollWoken:
+		k.pollWoken = false
 		return 1, true
 	case atomic.LoadUint64(&Rung) != 0:
 		return 0, true
 	}
-	return c.wait(keyPoll, deadline, 0)
+	return k.wait(c, keyPoll, deadline, 0)
 }
 
 // wakePoller serves a write to wakeFD: it wakes the poller or sets pollWoken.
-func wakePoller() { pollWoken = threads.Wake(keyPoll, 1, 1) == 0 }
+func (k *core) wakePoller() { k.pollWoken = k.threads.Wake(keyPoll, 1, 1) == 0 }

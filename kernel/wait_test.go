@@ -21,11 +21,12 @@ func TestWaitWithSignal(t *testing.T) {
 		{"a signal that is held back", signal.Of(signal.Urgent), signal.Of(signal.Urgent), false},
 		{"one of two held back", signal.Of(signal.Urgent) | signal.Of(signal.Child), signal.Of(signal.Child), true},
 	} {
-		threads = thread.Table{}
+		k := &core{}
+		threads := &k.threads
 		id, _ := threads.New()
 		threads.At(id).Pending, threads.At(id).Mask = uint64(c.pending), uint64(c.mask)
-		p := cpu{current: id}
-		result, returns := p.wait(keySleep, thread.Never, 0)
+		p := &cpu{current: id}
+		result, returns := k.wait(p, keySleep, thread.Never, 0)
 		if returns != c.returns || returns && result != -int64(linux.EINTR) {
 			t.Errorf("%s: result %d, returns %v", c.what, result, returns)
 		}

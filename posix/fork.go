@@ -11,9 +11,8 @@ const (
 	SharePlace                         // CLONE_FS
 )
 
-// Task returns a view of p for another of its threads. A value received from interrupt ends a wait of that thread with
-// EINTR: see Process.
-func (p *Process) Task(interrupt <-chan struct{}) *Process {
+// Task returns a view of p for another of its threads. interrupt ends waits of that thread with EINTR.
+func (p *Process) Task(interrupt *file.Interrupt) *Process {
 	t := *p
 	t.interrupt, t.bed = interrupt, &file.Bed{}
 	return &t

@@ -103,8 +103,8 @@ func TestAllocsBulk(t *testing.T) {
 	}
 }
 
-// Non-blocking callers (package posix) try an operation, and are notified when to try
-// again.
+// TestAllocsWatch checks that non-blocking calls allocate nothing either. Package posix uses them: it tries an
+// operation, and Watch notifies it when to try again.
 func TestAllocsWatch(t *testing.T) {
 	client, server := connected(t, stack.Config{Shards: 2}, pipe.Config{}, false)
 	go io.CopyBuffer(struct{ io.Writer }{server}, struct{ io.Reader }{server}, make([]byte, 100))

@@ -15,7 +15,7 @@ type Datagram struct {
 	Interface int            // index of the interface on which the datagram arrived
 	TTL, TOS  uint8
 	partial   uint16   // UDP-Lite: bytes that the checksum covers, unless it covers all
-	at        tcp.Time // see Stack.Arrived
+	at        tcp.Time // arrival time by the stack's clock: see Stack.Arrived
 }
 
 // Arrived returns when a datagram arrived, by the current wall clock.

@@ -119,7 +119,7 @@ func TestOverlapsRefused(t *testing.T) {
 	})
 }
 
-// Fragments of a datagram of more than 65535 bytes ("ping of death").
+// A fragment that ends beyond 65535 bytes, the maximum length of a datagram ("ping of death"), is dropped.
 func TestOversizeRefused(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		before := w.s.Counters()

@@ -173,8 +173,8 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 	f.Free()
 }
 
-// confirmEvery is the minimum interval between two calls of confirm for a path that
-// notify the interface loop, in nanoseconds.
+// confirmEvery is the minimum interval between two notifications that confirm sends to the interface loop for one path,
+// in nanoseconds.
 const confirmEvery = 5e9
 
 // confirm records that the next hop of a path is reachable, because a connection makes

@@ -90,8 +90,8 @@ func (r *receiver) refuseIPv6(t *tables, p *packet, h *wire.IPv6) (Counter, bool
 	return 0, false
 }
 
-// martian6 is martian for IPv6. Neighbor advertisements with one of our addresses as
-// source are accepted, because they report a conflict.
+// martian6 reports whether the addresses of an IPv6 packet are impossible for a packet that another host sent over this
+// link. Neighbor advertisements with one of our addresses as source are accepted, because they report a conflict.
 func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback() || p.dst.IsInterfaceLocalMulticast()) {
 		return true

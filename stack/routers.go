@@ -137,7 +137,7 @@ func (l *ifaceLoop) advanceRouters() {
 
 func (l *ifaceLoop) routersDeadline() tcp.Time {
 	if l.advertised != nil && l.advertised.router != nil {
-		return l.advertised.router.Deadline() // such an interface does not configure itself
+		return l.advertised.router.Deadline() // an interface that is a router does not configure itself, so auto has no deadline
 	}
 	return l.auto.Deadline()
 }
@@ -149,7 +149,7 @@ func (l *ifaceLoop) sendRouterMessage(group netip.Addr, n int, put func([]byte))
 	l.sendDiscovery(f, wire.LinkLocal6(l.mac), group, wire.MulticastMAC6(group))
 }
 
-// reached reports whether a neighbour is reachable.
+// reached informs autoconfiguration, which selects routers, whether a neighbour is reachable.
 func (l *ifaceLoop) reached(addr netip.Addr, answers bool) {
 	if l.auto != nil && addr.Is6() {
 		l.auto.Reached(addr, answers)
@@ -190,7 +190,7 @@ func (c configured) Publish(what configure.Learned, was, is []autoconf.Route) {
 	})
 }
 
-// routes converts routes of the machine to routes of the stack.
+// routes converts routes of package autoconf to routes of the stack.
 func (c configured) routes(list []autoconf.Route) []Route {
 	var all []Route
 	for _, r := range list {

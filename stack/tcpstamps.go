@@ -7,8 +7,8 @@ import (
 	"loam/stack/tcp"
 )
 
-// Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is the arrival time of the
-// last byte that a read returned. The shard records it once per turn.
+// Arrival times of received bytes (SO_TIMESTAMP). As on Linux, the time is the arrival time of the last byte that a
+// read returned. The shard records it once in each turn (one pass over its input).
 
 // stamps records the arrival times of the bytes of the stream: positions in the stream, and the time at which the bytes before
 // each position had arrived.

@@ -49,15 +49,25 @@ func (t callTask) Sequence() *rseq.Registration { return &t.rseq }
 func (t callTask) Futexes() *futexcall.Thread { return &t.futexes }
 
 // Priority implements futexcall.Caller.
-func (t callTask) Priority() int { return t.traits.Priority }
+func (t callTask) Priority() int {
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.traits.Priority
+}
+
+// Load implements futexcall.Caller.
+func (t callTask) Load(addr uint64) (uint32, linux.Errno) { return memory{t.Task}.load(addr) }
 
 // Swap implements futexcall.Caller.
 func (t callTask) Swap(addr uint64, old, value uint32) (uint32, linux.Errno) {
 	return memory{t.Task}.swap(addr, old, value)
 }
 
-// futexThread returns a thread for package futexcall, or nil. The caller holds System.mu.
+// futexThread returns a thread for package futexcall, or nil.
 func (s *System) futexThread(id uint32) futexcall.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if t := s.tasks[family.PID(id)]; t != nil {
 		return callTask{t}
 	}

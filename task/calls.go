@@ -117,6 +117,7 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 		t.unmask()
 	}
 	switch {
+	case errno == 0 && kinds[number] == 0:
 	case errno == 0:
 		t.countTransfer(kinds[number], n)
 	case errno == linux.EPIPE:
@@ -160,8 +161,6 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 
 // unmask restores the signal mask that was in force before a call of maskFor.
 func (t *Task) unmask() {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
 	t.signals.Resume()
 	t.suspended = false
 }
@@ -186,8 +185,8 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 
 // sendOwn sends a signal to the task itself, on behalf of the kernel.
 func (t *Task) sendOwn(n signal.Number) {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
@@ -231,7 +230,7 @@ func number(a uint64) int { return int(int32(a)) }
 
 // read reads a structure of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
-	b := make([]byte, size)
+	b := t.buffer(size)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		var none T
 		return none, errno
@@ -244,9 +243,18 @@ func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
 	}
-	b := make([]byte, size)
+	b := t.buffer(size)
+	clear(b)
 	encode(b)
 	return t.caller.Memory.Write(addr, b)
+}
+
+// buffer returns a buffer for a structure, with undefined content. It is valid until the next call of buffer.
+func (t *Task) buffer(size int) []byte {
+	if size > len(t.scratch) {
+		return make([]byte, size)
+	}
+	return t.scratch[:size]
 }
 
 // miscCalls are the calls that belong to no other group.

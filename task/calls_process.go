@@ -66,7 +66,7 @@ func (t *Task) copied(space Space, c clone.Request) (Thread, linux.Errno) {
 		return nil, linux.ENOMEM
 	}
 	f := child.Registers()
-	*f = *t.thread.Registers()
+	*f = *t.registers
 	f.AX = 0
 	if c.Stack != 0 {
 		f.SP = c.Stack

@@ -18,9 +18,7 @@ var signalCalls = map[int]serveFunc{
 	linux.SYS_RT_SIGRETURN:   func(t *Task, _ call.Args) (uint64, linux.Errno) { t.sigreturn(); return 0, noResult },
 	linux.SYS_SIGALTSTACK:    sigaltstack,
 	linux.SYS_RT_SIGPENDING: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		t.process.system.mu.Lock()
 		set := t.signals.Pending() & t.signals.Mask()
-		t.process.system.mu.Unlock()
 		return 0, t.putSet(a.A1, set)
 	},
 	linux.SYS_RT_SIGSUSPEND: func(t *Task, a call.Args) (uint64, linux.Errno) {
@@ -65,11 +63,11 @@ func (t *Task) putSet(addr uint64, s signal.Set) linux.Errno {
 
 // suspend sets the mask for the time of a wait.
 func (t *Task) suspend(s signal.Set) {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
 	t.signals.Suspend(s)
 	t.suspended = true
 	if t.signals.Deliverable() {
+		t.process.system.mu.Lock()
+		defer t.process.system.mu.Unlock()
 		t.alert()
 	}
 }
@@ -118,8 +116,6 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
-	s := t.process.system
-	s.mu.Lock()
 	old := t.signals.Mask()
 	if a.A2 != 0 {
 		switch number(a.A1) {
@@ -130,21 +126,19 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 		case linux.SIG_SETMASK:
 			t.signals.SetMask(to)
 		default:
-			s.mu.Unlock()
 			return 0, linux.EINVAL
 		}
 		if t.signals.Deliverable() {
 			t.alerted.Store(true)
 		}
 	}
-	s.mu.Unlock()
 	return 0, t.putSet(a.A3, old)
 }
 
 // sigaltstack implements sigaltstack(2).
 func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 	old := t.altStack
-	on := t.onAltStack(t.thread.Registers().SP)
+	on := t.onAltStack(t.registers.SP)
 	if on {
 		old.Flags |= linux.SS_ONSTACK
 	}
@@ -234,8 +228,8 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 		return 0, linux.EINVAL
 	}
 	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	to := s.tasks[family.PID(id)]
 	if to == nil || pid != 0 && to.process.node.PID != family.PID(pid) {
 		return 0, linux.ESRCH

@@ -24,12 +24,14 @@
 //
 // # Locks
 //
-// System.mu guards the tree of processes, all signals, the futexes, and the lists of tasks. It is not held while a page is
-// loaded or a thread waits. Calls that need none of these take no lock of this package. Order: System.mu < mem.Map.
+// System.mu guards the tree of processes, the dispositions of signals and the pending signals, and the lists of tasks. It is
+// not held while a page is loaded or a thread waits. Calls that need none of these take no lock of this package: a thread
+// changes its own signal mask without a lock (package signal). Futexes have locks of their own (futexcall/bucket.go).
+// Order: locks of futexes < System.mu < mem.Map.
 //
 // # Rejected
 //
 //   - A goroutine that owns all processes and receives requests: a call of a signal mask would cost two switches.
-//   - A lock per process. Sending a signal to a group, waiting for children and the end of a process touch several
-//     processes; one lock makes these steps atomic. A profile that shows waiting for it would change this.
+//   - A lock per process for its signals. Sending a signal to a group, waiting for children and the end of a process touch
+//     several processes; one lock makes these steps atomic. A profile that shows waiting for it would change this.
 package task

@@ -259,7 +259,7 @@ func (t *Task) alone() bool {
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()
-	p.system.futexes.Leave(callTask{t})
+	p.system.futexes.Leave(callTask{t}, false)
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -270,13 +270,14 @@ func (t *Task) become(i *image) {
 	}
 	t.leaveMemory()
 	t.sample()
+	t.charge()
 	t.faultsBefore = t.usage.Minor.Load()
 	s.mu.Lock()
 	p.dumpable.Store(dumpable)
 	p.posix = files
 	old := p.space.Load()
 	t.thread.Close()
-	t.thread = i.thread
+	t.use(i.thread)
 	t.signals.Exec()
 	p.node.Executed = true
 	p.exe = i.program

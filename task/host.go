@@ -76,8 +76,8 @@ func (h *Host) Call(c call.Caller, number int, a call.Args) (uint64, linux.Errno
 	if serve == nil {
 		return 0, linux.ENOSYS
 	}
-	t := &Task{process: h.process, id: h.process.node.PID, thread: machine.None{}, signals: h.thread, caller: c}
-	t.since = h.process.system.clock()
+	t := &Task{process: h.process, id: h.process.node.PID, signals: h.thread, caller: c}
+	t.use(machine.None{})
 	return serve(t, a)
 }
 
@@ -187,10 +187,9 @@ func (t *Task) begin(i *image) {
 	p.dumpable.Store(dumpable)
 	p.posix, p.exe = files, i.program
 	p.node.Executed = true
-	t.thread = i.thread
+	t.use(i.thread)
 	t.setComm(i.name)
 	t.callAs(files, &i.creds)
 	p.space.Store(i.space)
 	p.applyLimits()
-	t.since = s.clock()
 }

@@ -51,7 +51,7 @@ func (t callTask) Others() iter.Seq[seccomp.Thread] {
 }
 
 // Registers implements seccomp.Caller.
-func (t callTask) Registers() *amd64.Frame { return t.thread.Registers() }
+func (t callTask) Registers() *amd64.Frame { return t.registers }
 
 // Force implements seccomp.Caller.
 func (t callTask) Force(i signal.Info) { t.force(i) }

@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -13,25 +12,27 @@ import (
 	"loam/task/signal"
 )
 
-// CPU time is accounted where a thread leaves and enters ring 3. The time within Run is user time. The time between two
-// Runs is system time, without the waits. A thread that is runnable but has no processor is charged for it.
+// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, without the waits. A thread
+// that is runnable but has no processor is charged for it. The machine measures both; the task adds them to its counters
+// when it waits, ends, asks for its CPU time, or is interrupted in ring 3. The runtime interrupts a thread that does not wait
+// after about 10 ms, so the counters of other threads are never older.
 
-// charge adds the time since the last call to a counter.
-func (t *Task) charge(to *atomic.Int64) {
-	now := t.process.system.clock()
-	to.Add(now - t.since)
-	t.since = now
+// charge adds the CPU time since the last call to the counters of the thread.
+func (t *Task) charge() {
+	user, system := t.thread.Spent()
+	t.usage.User.Add(user)
+	t.usage.System.Add(system)
 }
 
-// run runs the thread in ring 3, and accounts the time.
+// run runs the thread in ring 3.
 func (t *Task) run() Reason {
-	t.charge(&t.usage.System)
 	reason := t.thread.Run()
-	t.charge(&t.usage.User)
 	if reason == Interrupted {
+		t.charge()
 		t.usage.Involuntary.Add(1)
 	}
 	if t.process.timed.Load() {
+		t.charge()
 		t.process.expire()
 	}
 	return reason
@@ -40,12 +41,12 @@ func (t *Task) run() Reason {
 // rest accounts the beginning and the end of a wait in a call.
 func (t *Task) rest(asleep bool) {
 	if asleep {
-		t.charge(&t.usage.System)
+		t.charge()
 		t.usage.Voluntary.Add(1)
 		t.sleeps.Store(true)
 		return
 	}
-	t.since = t.process.system.clock()
+	t.thread.Spent() // the wait is no CPU time
 	t.sleeps.Store(false)
 }
 
@@ -75,7 +76,7 @@ func (p *Process) used() *account.Usage {
 // getrusage implements getrusage(2).
 func getrusage(t *Task, a call.Args) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
-	t.charge(&t.usage.System)
+	t.charge()
 	t.sample()
 	u := &account.Usage{}
 	s.mu.Lock()
@@ -103,7 +104,7 @@ const tick = 10 * time.Millisecond
 func times(t *Task, a call.Args) (uint64, linux.Errno) {
 	const sizeofTms = 32
 	s := t.process.system
-	t.charge(&t.usage.System)
+	t.charge()
 	s.mu.Lock()
 	own, children := t.process.used(), &account.Usage{}
 	children.Add(&t.process.children)
@@ -131,7 +132,7 @@ func (t *Task) cpuClock(id int) (now int64, ok bool) {
 	default:
 		return 0, false
 	}
-	t.charge(&t.usage.System)
+	t.charge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if thread {

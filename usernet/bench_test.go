@@ -42,7 +42,7 @@ func benchNetwork(b *testing.B) (guest *stack.TCPConn, host *net.TCPConn) {
 	return c.(*stack.TCPConn), host
 }
 
-// benchLoopback returns the same connection without the gateway, for comparison.
+// benchLoopback returns a connection between two programs of the host, without a gateway, for comparison.
 func benchLoopback(b *testing.B) (client, server *net.TCPConn) {
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {

@@ -29,10 +29,11 @@ type hostPeer interface {
 }
 
 // guestDatagrams is the size of the receive buffer and of the send buffer of a flow's socket on the guest's side, in
-// bytes of frame buffers. Both sides normally read fast; excess datagrams are dropped, as on any network.
+// bytes; each datagram counts with the size of its frame's buffer. Both sides normally read fast; excess datagrams are
+// dropped, as on any network.
 const guestDatagrams = 256 << 10
 
-// newFlow returns a flow that takes ownership of both sockets. It is not in a table yet.
+// newFlow returns a flow that takes ownership of both sockets. The flow is not in a flowTable yet.
 func newFlow(k flowKey, guest *stack.UDPConn, host hostPeer) *flow {
 	guest.SetOptions(func(o *stack.UDPOptions) { o.ReceiveBuffer, o.SendBuffer = guestDatagrams, guestDatagrams })
 	f := &flow{key: k, guest: guest, host: host, bell: newBell()}

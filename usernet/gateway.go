@@ -187,7 +187,7 @@ func (g *Gateway) startDHCP(mtu int, search []string) error {
 	if err != nil {
 		return err
 	}
-	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // also receives broadcasts
+	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // a socket at this address also receives broadcasts
 	c, err := g.stack.ListenUDP(everywhere, stack.UDPOptions{Broadcast: true})
 	if err != nil {
 		return err

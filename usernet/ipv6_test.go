@@ -156,7 +156,7 @@ func TestIPv6PingThroughTheGateway(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	n := newNetwork6(t, Config{}, true)
-	eventually(t, "the kernel does not answer at its new address", func() bool { // until duplicate detection has finished in the background
+	eventually(t, "the kernel does not answer at its new address", func() bool { // waits until duplicate detection has finished in the background
 		soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
 		_, err := n.guest.Ping(soon, far6.Addr(), 0)

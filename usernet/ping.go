@@ -80,7 +80,8 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	p.tally.count(PingOut)
 }
 
-// take removes and returns the pending request to which a reply with sequence number seq from the address from belongs.
+// take removes and returns the pending request to which a reply belongs. seq is the reply's sequence number, and from
+// its source address.
 func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

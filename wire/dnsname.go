@@ -75,7 +75,7 @@ func ParseDNSName(s string) (d DNSName, err error) {
 		return d, nil
 	}
 	label := 0 // offset of the length of the current label
-	n := 1     // offset of its next byte
+	n := 1     // offset of the label's next byte
 	for i := 0; i < len(s); i++ {
 		c := s[i]
 		switch {
@@ -113,7 +113,8 @@ func ParseDNSName(s string) (d DNSName, err error) {
 	return d, nil
 }
 
-// endLabel writes the length of the label between at and end. It returns false if the length is invalid.
+// endLabel writes the length octet of a label at offset at. The label ends before offset end. It returns false if the
+// length is invalid.
 func (d *DNSName) endLabel(at, end int) bool {
 	n := end - at - 1
 	if n == 0 || n > maxDNSLabel || end >= maxDNSName {

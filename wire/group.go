@@ -112,8 +112,8 @@ type RecordType uint8
 
 // Types of records (RFC 9776 section 4.2.13). The first two report the current state, the other types a change.
 const (
-	ModeIsInclude   RecordType = 1 // only Sources are received
-	ModeIsExclude   RecordType = 2 // all sources except Sources are received
+	ModeIsInclude   RecordType = 1 // packets from Sources only are received
+	ModeIsExclude   RecordType = 2 // packets from all sources except Sources are received
 	ChangeToInclude RecordType = 3
 	ChangeToExclude RecordType = 4
 	AllowNewSources RecordType = 5

@@ -77,7 +77,8 @@ func TestGroupMessages(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: additional data is for later versions.
+// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: data after the fields of a message is for later versions, and is
+// ignored.
 func TestGroupMessagesWithMore(t *testing.T) {
 	for _, c := range groupMessages {
 		if c.want.Kind == GroupQuery && c.want.Version < c.want.Protocol.Newest() {

@@ -40,7 +40,7 @@ type IPv4 struct {
 	ID           uint16
 	DontFragment bool
 	MoreFragment bool
-	FragOffset   int // in bytes, a multiple of 8
+	FragOffset   int // fragment offset in bytes, a multiple of 8
 	TTL          uint8
 	Protocol     Protocol
 	Src, Dst     netip.Addr

@@ -123,7 +123,7 @@ func TestIPv4ChecksumDetectsEveryBit(t *testing.T) {
 
 func TestIPv4Refuses(t *testing.T) {
 	good := capturedFragment
-	options := func(s string) []byte { // returns a header with these options, for a packet without payload
+	options := func(s string) []byte { // returns a header with the options s, for a packet without payload
 		opts := unhex(s)
 		h := IPv4{Src: addr("192.0.2.1"), Dst: addr("192.0.2.2"), Options: opts}
 		b := make([]byte, h.Len())

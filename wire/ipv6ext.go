@@ -84,7 +84,7 @@ func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err e
 // IPv6Fragment is a fragment header (RFC 8200 section 4.5).
 type IPv6Fragment struct {
 	Next   Protocol // in the first fragment: type of the header after the fragment header
-	Offset int      // in bytes, a multiple of 8, at most 65528
+	Offset int      // offset of the fragment in bytes, a multiple of 8, at most 65528
 	More   bool
 	ID     uint32
 }

@@ -56,7 +56,7 @@ func TestIPv6ExtRefuses(t *testing.T) {
 	})
 }
 
-// The protocol of a packet is found behind any extension headers.
+// The protocol of a packet is found after any extension headers.
 func TestSkipIPv6Ext(t *testing.T) {
 	first := patch(fragment6, 2, 0, 1)
 	for name, c := range map[string]struct {

@@ -36,7 +36,7 @@ func TestNeighbor(t *testing.T) {
 	}
 }
 
-// Section 7.1: messages that a host must ignore.
+// RFC 4861 section 7.1: messages that a host must ignore.
 func TestNeighborRefuses(t *testing.T) {
 	testRefusals(t, func(b []byte) error { _, err := ParseNeighbor(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},

@@ -20,11 +20,10 @@ func newExec() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			u, err := o.unikernel(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
+			if err := f.withPlatform(cmd.Context(), &o, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
-			return ended(unikernel.RunProgram(o.program, u))
+			return ended(unikernel.RunProgram(args[0], o))
 		},
 	}
 	f.registerShared(cmd, testMemory)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
+	"loam/usernet"
 )
 
 // The flags of "loam run", most of which also apply to "loam test". All checks that need neither a build nor a run are
@@ -126,32 +127,6 @@ func (f *runFlags) shared() []string {
 	return args
 }
 
-// runOptions holds the flags after checking and parsing.
-type runOptions struct {
-	platform string // auto, vm or process; memory, cpus and model are for a virtual machine
-	memory   uint64
-	cpus     int
-	model    string
-
-	disks    []unikernel.Disk
-	readOnly bool // for the root image; each disk has its own setting
-	snapshot bool // writes to the root image are not saved
-	publish  []publication
-	relay    bool // connections to published ports pass through Loam's TCP, even in a process
-	volumes  []volume
-	root     string // folder, archive or ext4 image with the root file system; "": none
-	folder   string // working folder; "": the default
-	terminal unikernel.TerminalUse
-	user     string // user of a Linux program, USER[:GROUP]; "": root
-	net      network
-	env      []string // "KEY=VALUE"
-	pcap     string   // name of the capture file; "": none
-	keepRoot bool
-	source   string // checkout of Loam's source; "": the copy that the command contains
-	program  string // package or file of the program, as for "go run"
-	args     []string
-}
-
 // volume is a file or folder of the host that the program sees.
 type volume struct {
 	host, guest string
@@ -159,83 +134,66 @@ type volume struct {
 	noCache     bool // for a writable folder: see unikernel.Shared
 }
 
-// publication maps a port of the host to a port of the program.
-type publication struct {
-	udp      bool
-	host     netip.AddrPort
-	loopback bool // no address was given: listen on 127.0.0.1 and ::1
-	guest    uint16
-}
-
-// network is the network that the program is connected to.
-type network struct {
-	kind     networkKind
-	tap      string       // name of the tap device
-	address  netip.Prefix // IPv4 address of the program
-	gateway  netip.Addr   // not valid: none
-	address6 netip.Prefix // IPv6 address; if neither address is valid: DHCP and router advertisements
-	gateway6 netip.Addr   // not valid: none
-	loopback bool         // for the user network: the program can reach the host's loopback
-}
-
-// networkKind is the kind of network given by --net.
-type networkKind int
-
-const (
-	userNetwork networkKind = iota // the gateway (package usernet), which needs no privilege
-	tapNetwork
-	noNetwork // no network except the loopback interface
-)
-
-// options checks the flags and converts them to runOptions. Errors are usageErrors.
-func (f *runFlags) options(program string, args []string) (*runOptions, error) {
-	o := &runOptions{env: f.env, pcap: f.pcap, relay: f.relay, keepRoot: f.keepRoot, source: f.source, root: f.root, folder: f.folder, terminal: f.tty.TerminalUse, user: f.user, program: program, args: args, platform: f.platform}
+// options checks the flags and converts them to unikernel.Options, except for the platform (withPlatform). Errors are
+// usageErrors.
+func (f *runFlags) options(program string, args []string) (unikernel.Options, error) {
+	o := unikernel.Options{
+		Target: unikernel.Target{Args: []string{program}, Source: f.source},
+		Args:   args, Env: f.env, Root: f.root, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+	}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
 	default:
-		return nil, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform auto, vm or process"}
+		return o, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform auto, vm or process"}
 	}
 	var err error
-	if o.platform != platformProcess {
-		o.cpus, o.model = f.cpus, f.machine
-		if o.memory, err = parseSize(f.memory); err != nil {
-			return nil, err
+	if f.platform != platformProcess {
+		o.Machine.CPUs, o.Machine.Model = f.cpus, f.machine
+		if o.Machine.Memory, err = parseSize(f.memory); err != nil {
+			return o, err
 		}
 	}
-	if err = o.setDisks(f); err != nil {
-		return nil, err
+	if err = f.setDisks(&o); err != nil {
+		return o, err
 	}
-	if o.net, err = f.network(); err != nil {
-		return nil, err
+	if o.Network, err = f.network(); err != nil {
+		return o, err
 	}
-	if o.publish, err = f.publications(o.net.kind); err != nil {
-		return nil, err
+	if o.Network.Forwards, err = f.forwards(o.Network.Kind); err != nil {
+		return o, err
 	}
-	if o.volumes, err = parseVolumes(f.volumes); err != nil {
-		return nil, err
+	volumes, err := parseVolumes(f.volumes)
+	if err != nil {
+		return o, err
 	}
-	if o.folder != "" && !path.IsAbs(o.folder) {
-		return nil, &usageError{fmt.Sprintf("-w %s is not an absolute path", o.folder), "write -w /DIR"}
+	o.Volumes, o.Shared = packed(volumes), shared(volumes)
+	return o, f.checkProgram()
+}
+
+// checkProgram checks the flags that describe how the program starts.
+func (f *runFlags) checkProgram() error {
+	if f.folder != "" && !path.IsAbs(f.folder) {
+		return &usageError{fmt.Sprintf("-w %s is not an absolute path", f.folder), "write -w /DIR"}
 	}
-	if user, group, both := strings.Cut(o.user, ":"); o.user != "" && (user == "" || both && group == "") {
-		return nil, &usageError{fmt.Sprintf("-u %s names no user", o.user), "write -u USER or -u USER:GROUP, with names or numbers"}
+	if user, group, both := strings.Cut(f.user, ":"); f.user != "" && (user == "" || both && group == "") {
+		return &usageError{fmt.Sprintf("-u %s names no user", f.user), "write -u USER or -u USER:GROUP, with names or numbers"}
 	}
 	for _, kv := range f.env {
 		if key, _, ok := strings.Cut(kv, "="); !ok || key == "" {
-			return nil, &usageError{fmt.Sprintf("-e %s sets nothing", kv), "write -e KEY=VALUE"}
+			return &usageError{fmt.Sprintf("-e %s sets nothing", kv), "write -e KEY=VALUE"}
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // setDisks parses --disk, --disk-size and -o.
-func (o *runOptions) setDisks(f *runFlags) (err error) {
+func (f *runFlags) setDisks(o *unikernel.Options) (err error) {
 	switch f.option {
 	case "":
 	case "ro":
-		o.readOnly = true
+		o.RootReadOnly = true
 	case "snapshot":
-		o.snapshot = true
+		o.RootSnapshot = true
 	default:
 		return &usageError{fmt.Sprintf("there is no option -o %s", f.option), "use -o ro or -o snapshot"}
 	}
@@ -258,11 +216,11 @@ func (o *runOptions) setDisks(f *runFlags) (err error) {
 			return &usageError{e.What, e.Next}
 		}
 		d.Size = size
-		if o.readOnly && d.Snapshot || o.snapshot && d.ReadOnly {
+		if o.RootReadOnly && d.Snapshot || o.RootSnapshot && d.ReadOnly {
 			return &usageError{fmt.Sprintf("--disk %s: ro and snapshot exclude each other", text), "leave out one of them"}
 		}
-		d.ReadOnly, d.Snapshot = d.ReadOnly || o.readOnly, d.Snapshot || o.snapshot
-		o.disks = append(o.disks, d)
+		d.ReadOnly, d.Snapshot = d.ReadOnly || o.RootReadOnly, d.Snapshot || o.RootSnapshot
+		o.Disks = append(o.Disks, d)
 	}
 	return nil
 }
@@ -381,10 +339,10 @@ func parseSizeOf(flag, s string) (uint64, error) {
 }
 
 // network checks and parses --net and the flags that depend on it.
-func (f *runFlags) network() (n network, err error) {
+func (f *runFlags) network() (n unikernel.Network, err error) {
 	switch name, isTap := strings.CutPrefix(f.net, "tap:"); {
 	case isTap:
-		n.kind, n.tap = tapNetwork, name
+		n.Kind, n.Tap = unikernel.TapNetwork, name
 		if !validDevice(name) {
 			return n, &usageError{
 				fmt.Sprintf("--net %s names no device", f.net),
@@ -392,35 +350,35 @@ func (f *runFlags) network() (n network, err error) {
 			}
 		}
 	case f.net == "user":
-		n.kind = userNetwork
+		n.Kind = unikernel.UserNetwork
 	case f.net == "none":
-		n.kind = noNetwork
+		n.Kind = unikernel.NoNetwork
 	default:
 		return n, &usageError{fmt.Sprintf("there is no network %q", f.net), "use --net user, --net tap:NAME or --net none"}
 	}
-	if n.kind != tapNetwork && len(f.ips)+len(f.gateways) > 0 {
+	if n.Kind != unikernel.TapNetwork && len(f.ips)+len(f.gateways) > 0 {
 		return n, &usageError{
 			"--ip and --gw have no use with --net " + f.net,
 			"leave them out, or use --net tap:NAME",
 		}
 	}
-	if n.kind != userNetwork && f.loopback {
+	if n.Kind != unikernel.UserNetwork && f.loopback {
 		return n, &usageError{"--host-loopback has no use with --net " + f.net, "leave it out, or use --net user"}
 	}
-	n.loopback = f.loopback
-	return n, n.addresses(f.ips, f.gateways)
+	n.Trace, n.Relay, n.HostLoopback = f.pcap, f.relay, f.loopback
+	return n, addresses(&n, f.ips, f.gateways)
 }
 
 // addresses parses the values of --ip and --gw, at most one each for IPv4 and IPv6.
-func (n *network) addresses(ips, gateways []string) error {
+func addresses(n *unikernel.Network, ips, gateways []string) error {
 	for _, s := range ips {
 		p, err := parseAddress(s)
 		if err != nil {
 			return err
 		}
-		own := &n.address
+		own := &n.Address
 		if p.Addr().Is6() {
-			own = &n.address6
+			own = &n.Address6
 		}
 		if own.IsValid() {
 			return &usageError{fmt.Sprintf("--ip %s and --ip %s are of one version of IP", own, p), "give one address of IPv4, one of IPv6, or both"}
@@ -432,9 +390,9 @@ func (n *network) addresses(ips, gateways []string) error {
 		if err != nil || a.Zone() != "" || a.Is4In6() {
 			return &usageError{fmt.Sprintf("--gw %s is no address", s), "write it as 192.0.2.1 or fe80::1"}
 		}
-		own, gateway := n.address, &n.gateway
+		own, gateway := n.Address, &n.Gateway
 		if a.Is6() {
-			own, gateway = n.address6, &n.gateway6
+			own, gateway = n.Address6, &n.Gateway6
 		}
 		if err := checkGateway(a, own, *gateway); err != nil {
 			return err
@@ -492,57 +450,68 @@ func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	return nil
 }
 
-// publications parses the values of -p. It returns an error if two values use the same port of the host.
-func (f *runFlags) publications(kind networkKind) ([]publication, error) {
-	if len(f.publish) > 0 && kind != userNetwork {
+// forwards parses the values of -p. It returns an error if two values use the same port of the host.
+func (f *runFlags) forwards(kind unikernel.NetworkKind) ([]usernet.Forward, error) {
+	if len(f.publish) > 0 && kind != unikernel.UserNetwork {
 		return nil, &usageError{
 			fmt.Sprintf("-p has no use with --net %s", f.net),
 			"leave it out: only --net user has a gateway that forwards ports",
 		}
 	}
-	var all []publication
-	taken := map[publication]string{}
+	type place struct {
+		proto string
+		host  netip.AddrPort
+	}
+	var all []usernet.Forward
+	taken := map[place]string{}
 	for _, s := range f.publish {
-		p, ok := parsePublication(s)
+		p, ok := parseForward(s)
 		if !ok {
 			return nil, &usageError{
 				fmt.Sprintf("-p %s is no pair of ports", s),
 				"write -p HOST:GUEST, such as 8080:80, 53:53/udp or 0.0.0.0:8080:80",
 			}
 		}
-		place := publication{udp: p.udp, host: p.host}
-		if first, dup := taken[place]; dup {
+		at := place{p.Proto, p.Host}
+		if !p.Host.Addr().IsValid() {
+			at.host = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), p.Host.Port())
+		}
+		if first, dup := taken[at]; dup {
 			return nil, &usageError{fmt.Sprintf("-p %s and -p %s take the same port of the host", first, s), "use another one"}
 		}
-		taken[place] = s
+		taken[at] = s
 		all = append(all, p)
 	}
 	return all, nil
 }
 
-// parsePublication parses [ADDRESS:]PORT:PORT[/tcp|/udp]. An IPv6 address is written in brackets. Without an address,
+// parseForward parses [ADDRESS:]PORT:PORT[/tcp|/udp]. An IPv6 address is written in brackets. Without an address,
 // only programs on the host can connect to the port.
-func parsePublication(s string) (p publication, ok bool) {
+func parseForward(s string) (p usernet.Forward, ok bool) {
 	s, proto, given := strings.Cut(s, "/")
 	if given && proto != "tcp" && proto != "udp" {
 		return p, false
 	}
-	p.udp = proto == "udp"
+	p.Proto = "tcp"
+	if given {
+		p.Proto = proto
+	}
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
 		return p, false
 	}
-	host, guest := s[:i], s[i+1:]
-	if p.guest, ok = parsePort(guest); !ok {
+	port, ok := parsePort(s[i+1:])
+	if !ok {
 		return p, false
 	}
-	if port, isPort := parsePort(host); isPort {
-		p.host, p.loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port), true
+	p.Guest = netip.AddrPortFrom(netip.Addr{}, port)
+	if port, isPort := parsePort(s[:i]); isPort {
+		p.Host = netip.AddrPortFrom(netip.Addr{}, port)
 		return p, true
 	}
 	var err error
-	p.host, err = netip.ParseAddrPort(host)
-	return p, err == nil && p.host.Port() != 0
+	p.Host, err = netip.ParseAddrPort(s[:i])
+	return p, err == nil && p.Host.Port() != 0
 }
 
 // parsePort parses a port from 1 to 65535, without a sign.

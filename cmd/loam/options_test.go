@@ -10,13 +10,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
+	"loam/usernet"
 )
 
 // parseRun checks and parses the flags of "loam run" without starting a program.
-func parseRun(t *testing.T, args ...string) (*runOptions, error) {
+func parseRun(t *testing.T, args ...string) (unikernel.Options, error) {
 	t.Helper()
 	var f runFlags
-	var o *runOptions
+	var o unikernel.Options
 	cmd := &cobra.Command{
 		Use: "run", Args: oneProgram, SilenceErrors: true, SilenceUsage: true,
 		RunE: func(_ *cobra.Command, args []string) (err error) {
@@ -30,76 +31,76 @@ func parseRun(t *testing.T, args ...string) (*runOptions, error) {
 	return o, err
 }
 
-// setDefaults sets the values that a command line without flags results in, so that the table lists only other
-// values.
-func (o *runOptions) setDefaults() {
-	if o.platform == "process" {
-		return
-	}
-	o.platform = cmp.Or(o.platform, "auto")
-	o.memory, o.cpus, o.model = cmp.Or(o.memory, 256<<20), cmp.Or(o.cpus, 1), cmp.Or(o.model, "q35")
-}
-
 func TestRunOptions(t *testing.T) {
-	local := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port) }
+	port := func(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, n) }
+	program := func(name string) unikernel.Target { return unikernel.Target{Args: []string{name}} }
+	type options = unikernel.Options
+	type network = unikernel.Network
+	type machine = unikernel.MachineConfig
+	forwarded := func(list ...usernet.Forward) network {
+		return network{Kind: unikernel.UserNetwork, Forwards: list}
+	}
+	user := network{Kind: unikernel.UserNetwork}
 	for _, test := range []struct {
 		args string
-		want runOptions
+		want options
 	}{
-		{".", runOptions{program: "."}},
-		{"-u www-data:adm --root d /bin/sh", runOptions{program: "/bin/sh", root: "d", user: "www-data:adm"}},
-		{"./server -- -v --x=y", runOptions{program: "./server", args: []string{"-v", "--x=y"}}},
-		{"example.org/cmd/x@v1.2.3", runOptions{program: "example.org/cmd/x@v1.2.3"}},
-		{"-p 8080:80 main.go", runOptions{program: "main.go", publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
-		{"main.go -p 8080:80/tcp --publish 53:53/udp", runOptions{program: "main.go", publish: []publication{
-			{host: local(8080), loopback: true, guest: 80},
-			{host: local(53), loopback: true, guest: 53, udp: true},
+		{".", options{Target: program("."), Network: user}},
+		{"-u www-data:adm --root d /bin/sh", options{Target: program("/bin/sh"), Network: user, Root: "d", User: "www-data:adm"}},
+		{"./server -- -v --x=y", options{Target: program("./server"), Network: user, Args: []string{"-v", "--x=y"}}},
+		{"example.org/cmd/x@v1.2.3", options{Target: program("example.org/cmd/x@v1.2.3"), Network: user}},
+		{"-p 8080:80 main.go", options{Target: program("main.go"), Network: forwarded(usernet.Forward{Proto: "tcp", Host: port(8080), Guest: port(80)})}},
+		{"main.go -p 8080:80/tcp --publish 53:53/udp", options{Target: program("main.go"), Network: forwarded(
+			usernet.Forward{Proto: "tcp", Host: port(8080), Guest: port(80)},
+			usernet.Forward{Proto: "udp", Host: port(53), Guest: port(53)},
+		)}},
+		{"-p 8080:80 -p 8080:80/udp .", options{Target: program("."), Network: forwarded(
+			usernet.Forward{Proto: "tcp", Host: port(8080), Guest: port(80)},
+			usernet.Forward{Proto: "udp", Host: port(8080), Guest: port(80)},
+		)}},
+		{"-p 0.0.0.0:8080:80 -p [::1]:9:9 .", options{Target: program("."), Network: forwarded(
+			usernet.Forward{Proto: "tcp", Host: netip.MustParseAddrPort("0.0.0.0:8080"), Guest: port(80)},
+			usernet.Forward{Proto: "tcp", Host: netip.MustParseAddrPort("[::1]:9"), Guest: port(9)},
+		)}},
+		{"-e A=1 -e B= -e C=x=y,z .", options{Target: program("."), Network: user, Env: []string{"A=1", "B=", "C=x=y,z"}}},
+		{"-v testdata:/srv/../data -v options.go:/etc/x .", options{Target: program("."), Network: user, Volumes: []unikernel.Volume{
+			{Host: "testdata", Guest: "/data"}, {Host: "options.go", Guest: "/etc/x"},
 		}}},
-		{"-p 8080:80 -p 8080:80/udp .", runOptions{program: ".", publish: []publication{
-			{host: local(8080), loopback: true, guest: 80},
-			{host: local(8080), loopback: true, guest: 80, udp: true},
+		{"-v options.go:/a/b/c -v testdata:/a:ro .", options{Target: program("."), Network: user, Volumes: []unikernel.Volume{
+			{Host: "testdata", Guest: "/a"}, {Host: "options.go", Guest: "/a/b/c"},
 		}}},
-		{"-p 0.0.0.0:8080:80 -p [::1]:9:9 .", runOptions{program: ".", publish: []publication{
-			{host: netip.MustParseAddrPort("0.0.0.0:8080"), guest: 80},
-			{host: netip.MustParseAddrPort("[::1]:9"), guest: 9},
+		{"-v testdata:/a:rw -v testdata:/b:rw,cache=none .", options{Target: program("."), Network: user, Shared: []unikernel.Shared{
+			{Host: "testdata", Guest: "/a"}, {Host: "testdata", Guest: "/b", NoCache: true},
 		}}},
-		{"-e A=1 -e B= -e C=x=y,z .", runOptions{program: ".", env: []string{"A=1", "B=", "C=x=y,z"}}},
-		{"-v testdata:/srv/../data -v options.go:/etc/x .", runOptions{program: ".", volumes: []volume{
-			{host: "testdata", guest: "/data"}, {host: "options.go", guest: "/etc/x"},
+		{"--relay .", options{Target: program("."), Network: network{Kind: unikernel.UserNetwork, Relay: true}}},
+		{"--pcap all.pcapng .", options{Target: program("."), Network: network{Kind: unikernel.UserNetwork, Trace: "all.pcapng"}}},
+		{"--platform process --net none .", options{Target: program("."), Network: network{Kind: unikernel.NoNetwork}}},
+		{"--platform vm -m 2G --cpus 4 .", options{Target: program("."), Network: user, Machine: machine{Memory: 2 << 30, CPUs: 4, Model: "q35"}}},
+		{"--machine microvm .", options{Target: program("."), Network: user, Machine: machine{Model: "microvm"}}},
+		{"--platform vm --disk d.img --disk e,f.img .", options{Target: program("."), Network: user, Disks: []unikernel.Disk{
+			{Kind: "virtio", File: "d.img"}, {Kind: "virtio", File: "e,f.img"},
 		}}},
-		{"-v options.go:/a/b/c -v testdata:/a:ro .", runOptions{program: ".", volumes: []volume{
-			{host: "testdata", guest: "/a"}, {host: "options.go", guest: "/a/b/c"},
-		}}},
-		{"-v testdata:/a:rw -v testdata:/b:rw,cache=none .", runOptions{program: ".", volumes: []volume{
-			{host: "testdata", guest: "/a", writable: true}, {host: "testdata", guest: "/b", writable: true, noCache: true},
-		}}},
-		{"--relay -p 8080:80 .", runOptions{program: ".", relay: true, publish: []publication{{host: local(8080), loopback: true, guest: 80}}}},
-		{"--pcap all.pcapng .", runOptions{program: ".", pcap: "all.pcapng"}},
-		{"--platform process --net none .", runOptions{program: ".", platform: "process", net: network{kind: noNetwork}}},
-		{"--platform vm -m 2G --cpus 4 .", runOptions{program: ".", platform: "vm", memory: 2 << 30, cpus: 4, model: "q35"}},
-		{"--machine microvm .", runOptions{program: ".", model: "microvm"}},
-		{"--platform vm --disk d.img --disk e,f.img .", runOptions{program: ".", platform: "vm", disks: []unikernel.Disk{{Kind: "virtio", File: "d.img"}, {Kind: "virtio", File: "e,f.img"}}}},
-		{"--disk d.img:/data --disk nvme:e:/e:ro --disk-size 1G .", runOptions{program: ".", disks: []unikernel.Disk{
+		{"--disk d.img:/data --disk nvme:e:/e:ro --disk-size 1G .", options{Target: program("."), Network: user, Disks: []unikernel.Disk{
 			{Kind: "virtio", File: "d.img", Path: "/data", Size: 1 << 30}, {Kind: "nvme", File: "e", Path: "/e", ReadOnly: true, Size: 1 << 30},
 		}}},
-		{"-o snapshot --root d.img --disk e.img:/e bash", runOptions{program: "bash", root: "d.img", snapshot: true, disks: []unikernel.Disk{
+		{"-o snapshot --root d.img --disk e.img:/e bash", options{Target: program("bash"), Network: user, Root: "d.img", RootSnapshot: true, Disks: []unikernel.Disk{
 			{Kind: "virtio", File: "e.img", Path: "/e", Snapshot: true},
 		}}},
-		{"-o ro --root d.img bash", runOptions{program: "bash", root: "d.img", readOnly: true}},
-		{"-t /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.OwnTerminal}},
-		{"-t=false /bin/bash", runOptions{program: "/bin/bash", terminal: unikernel.NoTerminal}},
-		{"--host-loopback .", runOptions{program: ".", net: network{loopback: true}}},
-		{"--net tap:loam0 .", runOptions{program: ".", net: network{kind: tapNetwork, tap: "loam0"}}},
-		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", runOptions{program: ".", net: network{
-			kind: tapNetwork, tap: "loam0",
-			address: netip.MustParsePrefix("192.0.2.2/24"), gateway: netip.MustParseAddr("192.0.2.1"),
+		{"-o ro --root d.img bash", options{Target: program("bash"), Network: user, Root: "d.img", RootReadOnly: true}},
+		{"-t /bin/bash", options{Target: program("/bin/bash"), Network: user, Terminal: unikernel.OwnTerminal}},
+		{"-t=false /bin/bash", options{Target: program("/bin/bash"), Network: user, Terminal: unikernel.NoTerminal}},
+		{"--host-loopback .", options{Target: program("."), Network: network{Kind: unikernel.UserNetwork, HostLoopback: true}}},
+		{"--net tap:loam0 .", options{Target: program("."), Network: network{Kind: unikernel.TapNetwork, Tap: "loam0"}}},
+		{"--net tap:loam0 --ip 192.0.2.2/24 --gw 192.0.2.1 .", options{Target: program("."), Network: network{
+			Kind: unikernel.TapNetwork, Tap: "loam0",
+			Address: netip.MustParsePrefix("192.0.2.2/24"), Gateway: netip.MustParseAddr("192.0.2.1"),
 		}}},
-		{"--net tap:loam0 --ip 192.0.2.2/24,2001:db8::2/64 --gw fe80::1 .", runOptions{program: ".", net: network{
-			kind: tapNetwork, tap: "loam0", address: netip.MustParsePrefix("192.0.2.2/24"),
-			address6: netip.MustParsePrefix("2001:db8::2/64"), gateway6: netip.MustParseAddr("fe80::1"),
+		{"--net tap:loam0 --ip 192.0.2.2/24,2001:db8::2/64 --gw fe80::1 .", options{Target: program("."), Network: network{
+			Kind: unikernel.TapNetwork, Tap: "loam0", Address: netip.MustParsePrefix("192.0.2.2/24"),
+			Address6: netip.MustParsePrefix("2001:db8::2/64"), Gateway6: netip.MustParseAddr("fe80::1"),
 		}}},
-		{"--net tap:loam0 --ip 192.0.2.0/31 .", runOptions{program: ".", net: network{
-			kind: tapNetwork, tap: "loam0", address: netip.MustParsePrefix("192.0.2.0/31"),
+		{"--net tap:loam0 --ip 192.0.2.0/31 .", options{Target: program("."), Network: network{
+			Kind: unikernel.TapNetwork, Tap: "loam0", Address: netip.MustParsePrefix("192.0.2.0/31"),
 		}}},
 	} {
 		got, err := parseRun(t, strings.Fields(test.args)...)
@@ -107,16 +108,20 @@ func TestRunOptions(t *testing.T) {
 			t.Errorf("%s: %v", test.args, err)
 			continue
 		}
-		test.want.setDefaults()
+		want := test.want
+		if !strings.Contains(test.args, "--platform process") { // settings of a machine that no flag changes
+			m := &want.Machine
+			m.Memory, m.CPUs, m.Model = cmp.Or(m.Memory, 256<<20), cmp.Or(m.CPUs, 1), cmp.Or(m.Model, "q35")
+		}
 		// the comparison treats an empty list and nil as equal
-		if len(got.env) == 0 {
-			got.env = nil
+		if len(got.Env) == 0 {
+			got.Env = nil
 		}
-		if len(got.args) == 0 {
-			got.args = nil
+		if len(got.Args) == 0 {
+			got.Args = nil
 		}
-		if !reflect.DeepEqual(*got, test.want) {
-			t.Errorf("%s:\n got %+v\nwant %+v", test.args, *got, test.want)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", test.args, got, want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
-	"loam/usernet"
 )
 
 func newRun() *cobra.Command {
@@ -47,12 +45,11 @@ and --platform process choose, and print nothing.`,
   loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o, err := f.options(args[0], args[1:])
+			u, err := f.options(args[0], args[1:])
 			if err != nil {
 				return err
 			}
-			u, err := o.unikernel(cmd.Context(), cmd.ErrOrStderr())
-			if err != nil {
+			if err := f.withPlatform(cmd.Context(), &u, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			u.Target.Flags = passed.given
@@ -103,50 +100,11 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// unikernel converts the options to unikernel.Options. If the platform is chosen automatically, it writes the reason to
-// say.
-func (o *runOptions) unikernel(ctx context.Context, say io.Writer) (unikernel.Options, error) {
-	choice, err := choosePlatform(ctx, o.platform, say)
-	if err != nil {
-		return unikernel.Options{}, err
-	}
-	kinds := map[networkKind]unikernel.NetworkKind{
-		userNetwork: unikernel.UserNetwork,
-		tapNetwork:  unikernel.TapNetwork,
-		noNetwork:   unikernel.NoNetwork,
-	}
-	u := unikernel.Options{
-		Target:   unikernel.Target{Args: []string{o.program}, Platform: choice.Platform, Source: o.source},
-		KeepRoot: o.keepRoot,
-		Root:     o.root,
-		Disks:    o.disks,
-
-		RootReadOnly: o.readOnly, RootSnapshot: o.snapshot,
-
-		Folder:   o.folder,
-		Terminal: o.terminal,
-		User:     o.user,
-		Machine:  unikernel.MachineConfig{Memory: o.memory, CPUs: o.cpus, Model: o.model, Emulator: choice.Emulator},
-		Args:     o.args,
-		Env:      o.env,
-		Network: unikernel.Network{
-			Kind: kinds[o.net.kind], Tap: o.net.tap, Address: o.net.address, Gateway: o.net.gateway,
-			Address6: o.net.address6, Gateway6: o.net.gateway6,
-			Trace: o.pcap, Relay: o.relay, HostLoopback: o.net.loopback,
-		},
-	}
-	u.Volumes, u.Shared = packed(o.volumes), shared(o.volumes)
-	for _, p := range o.publish {
-		f := usernet.Forward{Proto: "tcp", Host: p.host, Guest: netip.AddrPortFrom(netip.Addr{}, p.guest)}
-		if p.udp {
-			f.Proto = "udp"
-		}
-		if p.loopback {
-			f.Host = netip.AddrPortFrom(netip.Addr{}, p.host.Port())
-		}
-		u.Network.Forwards = append(u.Network.Forwards, f)
-	}
-	return u, nil
+// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to say.
+func (f *runFlags) withPlatform(ctx context.Context, o *unikernel.Options, say io.Writer) error {
+	choice, err := choosePlatform(ctx, f.platform, say)
+	o.Target.Platform, o.Machine.Emulator = choice.Platform, choice.Emulator
+	return err
 }
 
 // shared returns the volumes that the program can change, as unikernel.Shared.

@@ -38,7 +38,8 @@ func find(t *testing.T, bus *pci.Bus, vendor, device uint16) *pci.Function {
 	return nil
 }
 
-// The scan finds a device of QEMU on bus 0 and behind two bridges, and responds at its assigned addresses.
+// The scan finds a device of QEMU on bus 0, behind one bridge and behind two bridges. The device responds at its
+// assigned addresses.
 func TestQEMU(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bus 0":        {"-device", "virtio-rng-pci-non-transitional,bus=pcie.0"},

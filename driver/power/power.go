@@ -20,8 +20,8 @@ var (
 	ErrRefused = errors.New("power: the machine did not do it")
 )
 
-// Bits of the event and control registers (section 4.8.3), and of the sleep control
-// register of reduced hardware (section 4.8.3.7).
+// Bits of the event and control registers (ACPI 6.5 section 4.8.3), and of the sleep control register of reduced
+// hardware (ACPI 6.5 section 4.8.3.7).
 const (
 	eventButton  = 1 << 8
 	controlSCI   = 1 << 0 // SCI_EN: the machine is in ACPI mode

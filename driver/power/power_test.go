@@ -58,7 +58,7 @@ func TestQEMUButton(t *testing.T) {
 	}
 }
 
-// The power button of a microvm, as the machine's firmware describes it, is reported.
+// Presses of a microvm's power button are reported. The firmware describes the button as a separate device.
 func TestQEMUButtonDevice(t *testing.T) {
 	const said = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
 		"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +

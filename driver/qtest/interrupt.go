@@ -48,7 +48,7 @@ func (m *Machine) lookForMessages() {
 		m.messages.mu.Lock()
 		for i, b := range m.messages.all {
 			if binary.LittleEndian.Uint32(b.Bytes) != 0 {
-				clear(b.Bytes) // before the notification, so that the next poll sees a later message
+				clear(b.Bytes) // cleared before the notification, so that the next poll sees a later message
 				i.Ring()
 			}
 		}

@@ -13,9 +13,9 @@ import (
 )
 
 // The driver publishes a chain and then checks whether the device wants a notification. The device requests a
-// notification and then checks for chains. At least one of them must see the other's write (section 2.7.13.4.1):
-// otherwise both wait for ever. The ring is outside of Go's heap, as in a guest, where the race detector's atomic
-// stores are ordinary stores.
+// notification and then checks for chains. At least one of them must see the other's write (virtio 1.2 section
+// 2.7.13.4.1): otherwise both wait for ever. The ring is outside of Go's heap, as in a guest, where the race detector's
+// atomic stores are ordinary stores.
 func TestPublishIsOrdered(t *testing.T) {
 	const size, rounds = 64, 20000
 	memory, err := syscall.Mmap(-1, 0, ringBytes(size), linux.PROT_READ|linux.PROT_WRITE, linux.MAP_ANON|linux.MAP_PRIVATE)

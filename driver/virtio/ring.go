@@ -8,8 +8,8 @@ import (
 	"loam/driver"
 )
 
-// Ring is the driver's side of a split virtqueue (section 2.7), in memory that driver and device share. It uses no
-// goroutines, clocks or registers.
+// Ring is the driver's side of a split virtqueue (virtio 1.2 section 2.7), in memory that driver and device share. It
+// uses no goroutines, clocks or registers.
 //
 //	descriptor table   written by the driver: addresses of memory
 //	available ring     written by the driver: chains of descriptors for the device
@@ -27,7 +27,7 @@ import (
 type Ring struct {
 	size       int
 	memory     []byte
-	indirect   []byte // for each head, a table of most descriptors; nil: indirect tables are not used
+	indirect   []byte // for each head, an indirect table with room for a chain of the largest size; nil: indirect tables are not used
 	most       int    // maximum number of segments in a chain
 	indirectAt uint64 // device address of indirect
 	eventIndex bool
@@ -40,7 +40,7 @@ type Ring struct {
 	usedRing   []byte
 
 	next     []uint16 // for each descriptor, the next one in its chain or in the free list
-	chains   []chain  // by head
+	chains   []chain  // state of each chain, by its head
 	freeHead uint16
 	free     int // number of free descriptors
 	held     int // number of chains that the device has and has not completed
@@ -68,7 +68,7 @@ type RingCounters struct {
 	Nonsense  uint64 // invalid completions; the first one disables the ring
 }
 
-// Sizes of the parts of a ring in bytes (section 2.7).
+// Sizes of the parts of a ring in bytes (virtio 1.2 section 2.7).
 const (
 	descriptorLen = 16
 	usedLen       = 8
@@ -204,7 +204,7 @@ func (r *Ring) put(b []byte, s driver.Segment, flags, next uint16) {
 }
 
 // Publish makes the added chains visible to the device. It reports whether the device has requested to be notified of
-// them (sections 2.7.13.3 and 2.7.10.1).
+// them (virtio 1.2 sections 2.7.13.3 and 2.7.10.1).
 func (r *Ring) Publish() (notify bool) {
 	from, to := r.published, r.added
 	if from == to {

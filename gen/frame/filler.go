@@ -9,9 +9,9 @@ import (
 type varying struct {
 	at       int // offset of the first byte that contains a bit of the field
 	size     int // number of bytes that contain bits of the field, at most 8; 16 for an IPv6 address
-	shift    int // number of bits after the field in the last of these bytes
+	shift    int // number of bits after the field in the last of the size bytes
 	whole    bool
-	sumShift int // number of bits after the field in its last 16-bit word
+	sumShift int // number of bits after the field in the last 16-bit word that contains a part of it
 	width    int
 	sums     uint32
 	salt     uint64

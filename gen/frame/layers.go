@@ -14,7 +14,7 @@ import (
 type field struct {
 	name  string
 	bit   int // offset in bits from the start of the header
-	width int // in bits, at most 48, or 128
+	width int // width in bits: at most 48, or 128
 	form  form
 }
 
@@ -38,8 +38,8 @@ const (
 // sumRule describes the checksum of a layer.
 type sumRule struct {
 	at     int  // offset of the field; 0: no checksum
-	header bool // covers only the header, not the payload
-	pseudo bool // also covers the pseudo header of the preceding IP header
+	header bool // the checksum covers only the header, not the payload
+	pseudo bool // the checksum also covers the pseudo header of the preceding IP header
 	noZero bool // a computed 0 is sent as 0xffff, because 0 means no checksum
 	crc    bool // the checksum is a 32-bit CRC-32C instead of the Internet checksum
 }

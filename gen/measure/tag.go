@@ -45,7 +45,7 @@ const (
 type Tag struct {
 	Run      uint16 // random number of the sender's run
 	Stream   uint16
-	Sequence uint32 // starts at 0 and wraps
+	Sequence uint32 // number of the frame in its flow; starts at 0 and wraps around
 	Sent     int64  // nanoseconds since an arbitrary start; only the lower 48 bits are transmitted
 }
 

@@ -33,7 +33,7 @@ const (
 	FieldAnswer
 	FieldCode // code of an ICMP error
 	FieldTTL  // remaining hop limit or TTL of the answer
-	FieldRTT  // in milliseconds; null or empty if unknown
+	FieldRTT  // round-trip time in milliseconds; null or empty if unknown
 	FieldFrom // sender of the answer
 	FieldTime // arrival time in seconds since 1970
 	FieldMAC  // Ethernet address of a neighbour; null or empty if unknown

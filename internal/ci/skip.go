@@ -31,8 +31,8 @@ func (s skip) matches(pkg, test string) bool {
 // The conditions under which a test may be skipped.
 const (
 	always = "always"
-	race   = "race" // under the race detector
-	user   = "user" // not root
+	race   = "race" // the tests run under the race detector
+	user   = "user" // the tests do not run as root
 )
 
 // conditions returns which conditions hold for a test run with these arguments.

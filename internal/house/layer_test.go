@@ -30,7 +30,7 @@ const layers = `
 	NONE < abi/linux < fs, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
-	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/uart, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
+	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
@@ -149,7 +149,6 @@ const layers = `
 	NONE < driver;
 	driver, kernel < kernel/device;
 	boot/acpi, driver < driver/pci, driver/power;
-	driver < driver/uart;
 	driver/pci < driver/virtio < driver/rng, driver/console;
 	driver/virtio < driver/virtio/model < driver/qtest; # machines for tests
 	driver/virtio, link < link/virtionet < DEVICES;

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A package must be small enough to be read as a whole. Larger packages are split: a narrow core, and families of
-// packages around it that use the core (decision 62). Tests and generated files are not counted.
+// A package must be small enough to be read as a whole. A larger package is split into a small package and packages
+// that import it (decision 62). Tests and generated files are not counted.
 
 const (
 	maxPackageLines = 5500

@@ -46,7 +46,7 @@ type Layer struct {
 
 // Emulator describes the QEMU of this machine.
 type Emulator struct {
-	Version string // empty: there is no usable QEMU
+	Version string // version of QEMU; empty: there is no usable QEMU
 	KVM     bool   // QEMU can run guests with KVM
 	Why     string // why there is no QEMU, or why it cannot use KVM
 }

@@ -56,6 +56,18 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
 }
 
+// Load returns the 32-bit word at va, which must be aligned to 4 bytes. It returns false if the page is not mapped.
+func (s *Space) Load(va uint64) (value uint32, ok bool) {
+	const size = 4
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.memory(va, size, amd64.PagePresent|amd64.PageUser)
+	if b == nil {
+		return 0, false
+	}
+	return atomic.LoadUint32(wordAt(b)), true
+}
+
 // CompareAndSwap stores value in the 32-bit word at va if the word is old. va must be aligned to 4 bytes. It returns
 // the previous content, and false if the page is not mapped or not writable.
 func (s *Space) CompareAndSwap(va uint64, old, value uint32) (found uint32, ok bool) {

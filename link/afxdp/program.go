@@ -34,7 +34,7 @@ type Mode uint8
 // Values of Mode.
 const (
 	BestMode Mode = iota // Native if the driver supports it, otherwise Generic
-	Native               // in the driver, before the kernel creates a packet
+	Native               // the program runs in the driver, before the kernel creates a packet
 	Generic              // the program runs in the kernel, after the driver
 )
 

@@ -66,7 +66,7 @@ const (
 	takeName = "take"
 )
 
-// Offsets in the headers behind the Ethernet header.
+// Offsets in the headers after the Ethernet header.
 const (
 	ip                                    = wire.EthernetLen
 	ipv4Frag, ipv4Proto, ipv4Src, ipv4Dst = ip + 6, ip + 9, ip + 12, ip + 16
@@ -261,7 +261,7 @@ func (a *assembler) protocol(r *match.Rule, at int16, next string) {
 // prefix compares the address at offset at of the frame with p.
 func (a *assembler) prefix(p netip.Prefix, at int16, next string) { a.bits(data, p, at, next) }
 
-// bits compares the address at offset at from base with p, four bytes at a time.
+// bits compares with p the address at offset at from the register base, four bytes at a time.
 func (a *assembler) bits(base asm.Register, p netip.Prefix, at int16, next string) {
 	if !p.IsValid() {
 		return

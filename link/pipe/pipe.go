@@ -55,7 +55,7 @@ func (c *Config) setDefaults() {
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 }
 
 // New returns two devices that are connected to each other.

@@ -185,7 +185,7 @@ func TestPersist(t *testing.T) {
 	must(t, err)
 	mac := d.Info().MAC
 	must(t, d.Close())
-	netns.Index(t, "loam1") // fails if it no longer exists
+	netns.Index(t, "loam1") // fails if the interface no longer exists
 	again, err := tap.Open(tap.Config{Name: "loam1"})
 	must(t, err)
 	if again.Info().MAC != mac {

@@ -33,7 +33,7 @@ type queue struct {
 		try    func(fd uintptr) bool // q.tryRecv
 		fs     []*link.Frame         // frames to fill
 		n      int                   // number of frames filled
-		bytes  int                   // bytes in them
+		bytes  int                   // number of bytes in these frames
 		waited bool                  // the first attempt found no frame
 		burst  int                   // number of frames to read before returning them
 		err    error

@@ -41,9 +41,9 @@ type Config struct {
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 
-	filters filters // see thin.go
+	filters filters // programs by which the kernel drops frames: see thin.go
 }
 
 // Open opens the interface, and creates it if it does not exist. It does not configure the

@@ -39,12 +39,12 @@ type Device struct {
 	merges  bool // MRG_RXBUF: a frame may arrive in several buffers
 	ecn     bool // the card has the feature HOST_ECN
 	pairs   []*pair
-	queues  []link.Queue // the same as pairs
+	queues  []link.Queue // the elements of pairs, as interfaces
 	control *control     // nil: no control queue
 	log     *slog.Logger
 
-	up      atomic.Bool   // see LinkUp
-	stalls  atomic.Uint64 // see Counters
+	up      atomic.Bool   // whether the cable is connected: see LinkUp
+	stalls  atomic.Uint64 // field of Counters, like the next two
 	lost    atomic.Uint64
 	changes atomic.Uint64
 

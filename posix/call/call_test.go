@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/fs/pseudo"
 	"loam/internal/race"
 	"loam/posix"
 	"loam/stack"
@@ -12,8 +13,9 @@ import (
 
 // flatMemory is a Memory of one range of bytes that starts at base.
 type flatMemory struct {
-	bytes  []byte
-	copies bool // Bytes returns nil, so that callers must copy
+	bytes   []byte
+	copies  bool   // Bytes returns nil, so that callers must copy
+	scratch []byte // result of Scratch
 }
 
 // base is the address of the first byte of a flatMemory.
@@ -67,15 +69,15 @@ func (m *flatMemory) String(addr uint64, most int) (string, linux.Errno) {
 	return "", linux.ENAMETOOLONG
 }
 
-func (m *flatMemory) Scratch() []byte { return nil }
+func (m *flatMemory) Scratch() []byte { return m.scratch }
 
 func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	p, ok := m.piece(addr, uint64(n))
 	switch {
-	case !ok:
-		return nil, linux.EFAULT
 	case m.copies:
 		return nil, 0
+	case !ok:
+		return nil, linux.EFAULT
 	}
 	return p, 0
 }
@@ -143,7 +145,7 @@ func TestPairsLeaveNothing(t *testing.T) {
 	}
 }
 
-// select(2) returns EINVAL for a negative number, and EBADF for a descriptor that is not open.
+// select(2) returns EINVAL for a negative number of descriptors, and EBADF for a descriptor that is not open.
 func TestSelectErrors(t *testing.T) {
 	c, m := newCaller(t, 64)
 	m.bytes[0] = 1 << 3
@@ -162,9 +164,12 @@ func TestSelectErrors(t *testing.T) {
 
 // A vector is read and written piece by piece, whether its memory is copied or not.
 func TestVectors(t *testing.T) {
-	for _, copies := range []bool{false, true} {
+	for _, scratch := range [][]byte{nil, {}, make([]byte, Small)} {
 		c, m := newCaller(t, 512)
-		m.copies = copies
+		m.copies = scratch != nil
+		if len(scratch) > 0 {
+			m.scratch = scratch
+		}
 		must(t)(do(c, linux.SYS_PIPE, base))
 		r, w := uint64(le.Uint32(m.bytes)), uint64(le.Uint32(m.bytes[4:]))
 		copy(m.bytes[100:], "one two")
@@ -181,6 +186,32 @@ func TestVectors(t *testing.T) {
 		if n := must(t)(do(c, linux.SYS_READV, r, base+16, 2)); n != 7 || !bytes.Equal(m.bytes[200:202], []byte("on")) || string(m.bytes[300:305]) != "e two" {
 			t.Errorf("readv read %d bytes: %q %q", n, m.bytes[200:202], m.bytes[300:305])
 		}
+	}
+}
+
+// A write to /dev/null does not access the memory, as on Linux: an address that is not mapped is no error. A write to
+// /dev/urandom does.
+func TestDiscard(t *testing.T) {
+	c, m := newCaller(t, 64)
+	m.copies = true
+	v := c.Process.View()
+	if err := v.Mkdir(v.Root, "/dev", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := pseudo.Devices(v); err != nil {
+		t.Fatal(err)
+	}
+	const bad = base + 1<<20
+	for name, want := range map[string]linux.Errno{"/dev/null": 0, "/dev/zero": 0, "/dev/urandom": linux.EFAULT, "/dev/full": linux.EFAULT} {
+		copy(m.bytes, name+"\x00")
+		fd := must(t)(do(c, linux.SYS_OPEN, base, linux.O_RDWR))
+		n, errno := do(c, linux.SYS_WRITE, fd, bad, 5)
+		if errno != want || errno == 0 && n != 5 {
+			t.Errorf("%s: %d, %v, want %v", name, n, errno, want)
+		}
+	}
+	if _, errno := do(c, linux.SYS_WRITE, 99, bad, 5); errno != linux.EBADF {
+		t.Errorf("no descriptor: %v", errno)
 	}
 }
 

@@ -51,6 +51,9 @@ func (c Caller) header(addr uint64, few *fewPieces) (linux.Msghdr, vector, linux
 		return h, nil, errno
 	}
 	for at, field := range [...]*uint64{&h.Name, &h.Iov, &h.Control} {
+		if !c.moves() {
+			break
+		}
 		offset := [...]uint64{linux.MsghdrName, linux.MsghdrIov, linux.MsghdrControl}[at]
 		if *field, errno = c.Memory.Pointer(addr + offset); errno != 0 {
 			return h, nil, errno
@@ -92,7 +95,7 @@ func (c Caller) sendMessage(fd int, addr uint64, flags int) (uint64, linux.Errno
 		return result(c.Process.Send(fd, b, m))
 	}
 	// A message must be sent in one piece. A stream transfer may be partial.
-	l := borrow(min(v.len(), most))
+	l := c.borrow(min(v.len(), most))
 	defer l.giveBack()
 	if _, errno := c.gather(v, l.b, 0); errno != 0 {
 		return fail(errno)
@@ -127,7 +130,7 @@ func (c Caller) receiveInto(fd int, v vector, flags int) (posix.Received, linux.
 	case b != nil:
 		return c.Process.Recv(fd, b, flags)
 	}
-	l := borrow(min(v.len(), most))
+	l := c.borrow(min(v.len(), most))
 	defer l.giveBack()
 	r, errno := c.Process.Recv(fd, l.b, flags)
 	if errno == 0 {

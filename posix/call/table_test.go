@@ -184,15 +184,15 @@ import (
 // that package posix leaves to the core.
 //
 // long: it is a table.
-func call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
+func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 `)
 	for _, number := range numbers(Core) {
 		name := ByNumber(number).Name
-		fmt.Fprintf(&b, "case linux.SYS_%s:\nreturn %s(c, f)\n", strings.ToUpper(name), functionOf(name))
+		fmt.Fprintf(&b, "case linux.SYS_%s:\nreturn k.%s(c, f)\n", strings.ToUpper(name), functionOf(name))
 	}
 	b.WriteString(`}
-	return ownCall(c, f)
+	return k.ownCall(c, f)
 }
 
 // answersAtOnce reports whether the core answers the SYSCALL instruction itself: calls about
@@ -214,7 +214,7 @@ func answersAtOnce(number uint64) bool {
 	return string(text)
 }
 
-// functionOf returns the name of the function in package kernel that serves a call, such as
+// functionOf returns the name of the method of core in package kernel that serves a call, such as
 // callSchedYield.
 func functionOf(name string) string {
 	s := "call"

@@ -93,6 +93,42 @@ func TestCollectIsFair(t *testing.T) {
 	}
 }
 
+// Items are found by descriptor and description: also large descriptors, and a descriptor that is used again while the file of
+// its old item is open.
+func TestItems(t *testing.T) {
+	e, sources, opens := newSet(t, 2, uint32(file.PollIn))
+	other := &source{}
+	o := file.NewDescription(other, linux.O_RDWR)
+	for _, fd := range []int{1, 1 << 20} {
+		if errno := e.Add(fd, o, Event{Events: uint32(file.PollIn), Data: uint64(100 + fd)}); errno != 0 {
+			t.Fatal(errno)
+		}
+		if errno := e.Add(fd, o, Event{}); errno != linux.EEXIST {
+			t.Errorf("descriptor %d added twice: %v", fd, errno)
+		}
+	}
+	sources[1].become(file.PollIn)
+	other.become(file.PollIn)
+	if got := ready(e, 8); !slices.Equal(got, []uint64{1, 101, 100 + 1<<20}) {
+		t.Errorf("%v", got)
+	}
+	for _, errno := range []linux.Errno{e.Remove(1, o), e.Remove(1<<20, o), e.Change(1, opens[1], Event{Data: 5}), e.Remove(1, opens[1])} {
+		if errno != 0 {
+			t.Error(errno)
+		}
+	}
+	if errno := e.Remove(1, o); errno != linux.ENOENT {
+		t.Errorf("removed twice: %v", errno)
+	}
+	n := 0
+	for range e.items.all() {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d items, want 1", n)
+	}
+}
+
 // A closed file and a removed item are not reported, also if they were ready.
 func TestGoneItems(t *testing.T) {
 	e, sources, opens := newSet(t, 3, uint32(file.PollIn))

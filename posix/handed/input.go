@@ -27,7 +27,7 @@ const Ended = 1
 // hostInput records whether a connection may have data to read.
 type hostInput struct {
 	arrivals atomic.Pointer[Arrivals] // notifications of the poller; nil: the poller does not watch the connection
-	drained  atomic.Uint32            // value of arrivals when a read had taken all data, with bit 0 set; 0: there may be data
+	drained  atomic.Uint32            // value of arrivals, with bit 0 set, at the last read that found no more data; 0: there may be data
 }
 
 // watch sets the counter in which the poller records notifications of the connection; nil means that the poller does not

@@ -157,7 +157,7 @@ const (
 	hostSendFlags = linux.MSG_OOB | linux.MSG_EOR | linux.MSG_MORE | linux.MSG_NOSIGNAL
 )
 
-// Recv implements socket. Without flags it is equivalent to read.
+// Recv implements socket.Socket. Without flags it is equivalent to read.
 func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	flags &= hostRecvFlags
 	if flags == 0 {

@@ -7,7 +7,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Encoding of the values of socket options, and types of options that several families use.
+// Encoding of the values of socket options, and types of options that several address families use.
 
 // OptionName identifies an option by its level and name.
 type OptionName struct{ Level, Name int }

@@ -25,7 +25,7 @@ type Line struct {
 
 	typed []byte
 	input []byte
-	ends  []bool // for each byte of input, whether it ends a line
+	ends  []bool // ends[i] means that input[i] ends a line
 	lines int    // number of bytes of input in complete lines; not used without ICANON
 
 	literal bool // the next character is literal (VLNEXT)

@@ -38,8 +38,8 @@ func (b *both) run(script []step) string {
 	for i, s := range script {
 		got, want := b.step(s)
 		if len(want) > len(got)+echoSize/2 && s.do == "show" {
-			// A bug of Linux: process_echoes reads past the end of its queue of echoes, since it does not expect a mark
-			// behind the tail.
+			// The difference is a bug of Linux, so it is not reported: process_echoes reads past the end of its queue
+			// of echoes, since it does not expect a mark behind the tail.
 			return ""
 		}
 		if got != want {

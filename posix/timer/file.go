@@ -21,7 +21,7 @@ type File struct {
 	notify func(n uint64)
 
 	mu       sync.Mutex    // guards the fields below
-	at       time.Time     // first expiration that has not been read; zero: disarmed
+	at       time.Time     // time of the first expiration that has not been read; zero: the timer is disarmed
 	interval time.Duration // 0: the timer expires once
 	bell     *time.Timer   // calls ring; nil until the timer is first armed
 }

@@ -82,7 +82,7 @@ func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Du
 }
 
 // learn adds item to a list, or replaces the element for which same returns true; if gone is set, it removes that element.
-// It returns the list, and false if the list already has most elements.
+// It returns the list, and false if the list already holds as many elements as most allows.
 func learn[T any](list []T, item T, gone bool, most int, same func(T) bool) ([]T, bool) {
 	i := slices.IndexFunc(list, same)
 	switch {
@@ -230,7 +230,7 @@ func (h *Host) isRouter(addr netip.Addr) bool {
 		slices.ContainsFunc(h.routes, func(r route) bool { return r.via == addr })
 }
 
-// forgetDown removes unreachable entries that are no longer routers.
+// forgetDown removes addresses that are no longer routers from the list of routers that do not answer.
 func (h *Host) forgetDown() {
 	for addr := range h.down {
 		if !h.isRouter(addr) {

@@ -14,12 +14,13 @@ const never = Time(1<<63 - 1)
 
 // Addresses are the addresses of an interface.
 type Addresses interface {
-	// AddAddress adds an address, and reports whether it did: an address of the user remains as it is.
+	// AddAddress adds an address. It returns false, and changes nothing, if the interface has the address already,
+	// because a user has configured it.
 	AddAddress(netip.Prefix) bool
 	RemoveAddress(netip.Prefix)
 }
 
-// removeOthers removes the addresses that are not wanted from an interface, and returns the rest.
+// removeOthers removes from an interface those addresses in ours that are not in wanted, and returns the rest of ours.
 func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(ours, func(p netip.Prefix) bool {
 		if slices.Contains(wanted, p) {
@@ -30,7 +31,8 @@ func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	})
 }
 
-// addMissing adds wanted addresses to an interface, and returns those that are then its own.
+// addMissing adds to an interface those addresses in wanted that are not in ours. It returns ours and the addresses
+// that were added.
 func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	for _, p := range wanted {
 		if !slices.Contains(ours, p) && link.AddAddress(p) {

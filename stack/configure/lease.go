@@ -32,7 +32,7 @@ type LeaseLink interface {
 type Lease struct {
 	link    LeaseLink
 	client  *dhcp.Client
-	waiting []chan<- dhcp.Lease // one per call of Await; capacity 1, sent to once
+	waiting []chan<- dhcp.Lease // one channel per call of Await, with capacity 1; the Lease sends to it once
 	held    dhcp.Lease          // the lease that is configured, if holds is set
 	holds   bool
 }

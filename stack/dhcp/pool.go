@@ -32,7 +32,7 @@ const (
 // binding is the state of one address of the pool.
 type binding struct {
 	state  bindingState
-	until  Time     // time at which the state ends, unless it is free
+	until  Time     // time at which the state ends; not used in the state free
 	client string   // key (clientKey) of the client that has the address or had it last; empty: none yet
 	mac    wire.MAC // MAC address of that client
 }

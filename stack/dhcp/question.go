@@ -63,7 +63,7 @@ func (q *question) answers(m *wire.DHCPv6, client []byte) bool {
 }
 
 // limit sets *most to the longest wait given by a server in seconds, if that is in the permitted range
-// (sections 21.24 and 21.25).
+// (RFC 8415 sections 21.24 and 21.25).
 func limit(most *time.Duration, seconds uint32) {
 	const least, greatest = time.Minute, 24 * time.Hour
 	if d := time.Duration(seconds) * time.Second; d >= least && d <= greatest {
@@ -71,7 +71,7 @@ func limit(most *time.Duration, seconds uint32) {
 	}
 }
 
-// clientID returns the identifier of an interface, a DUID-LL (section 11.4).
+// clientID returns the identifier of an interface, a DUID-LL (RFC 8415 section 11.4).
 func clientID(mac wire.MAC) []byte { return append([]byte{0, 3, 0, 1}, mac[:]...) }
 
 const maxServers6 = 8 // maximum number of name servers accepted

@@ -25,7 +25,7 @@ type testClient struct {
 	c    *Client
 	now  Time
 	last wire.DHCPv4 // last message of the client
-	to   netip.Addr  // its destination
+	to   netip.Addr  // destination of last
 	from netip.Addr
 }
 

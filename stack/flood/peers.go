@@ -15,7 +15,7 @@ type Peers struct {
 	added atomic.Uint64 // number of addresses ever added, changed under mu
 }
 
-// holds reports whether the list still holds the address that add returned place for.
+// holds reports whether the list still holds the address for which add returned place.
 func (p *Peers) holds(place uint64) bool {
 	return place != 0 && p.added.Load()-place < uint64(len(p.addrs))
 }

@@ -20,7 +20,7 @@ type Sets struct {
 // keeps no state for them, but the segment that completes the handshake is not stray.
 type cookies struct {
 	ring []link.Flow // nil until the first cookie
-	next int         // the position of the oldest one, which the next one replaces
+	next int         // position of the oldest cookie, which the next one replaces
 }
 
 // maxCookies is the capacity of the ring. The stack lets a shard send that many cookies in 0.8 s,
@@ -90,16 +90,16 @@ func (s *Sets) AddCookie(local, remote netip.AddrPort) {
 	c.next = (c.next + 1) % maxCookies
 }
 
-// Strays is the part of a shard that deals with stray segments: it counts them, and has the sets of
-// flows that are not stray. The zero value is empty.
+// Strays is the part of a shard that deals with stray segments, which belong to no connection. It counts them, and
+// contains the sets of flows that are not stray. The zero value is empty.
 type Strays struct {
 	Sets
-	began time.Duration // time of the first
-	count int           // since then
+	began time.Duration // time at which the first counted segment arrived
+	count int           // number of stray segments since began
 }
 
-// Count counts a segment, also for the thinning of its interface. It reports whether CensusFrames/n of them have arrived within
-// 0.2 s: the part of a flood that one of n shards receives.
+// Count counts a stray segment, and reports it to t, the thinning of the interface. It returns true if CensusFrames/n
+// stray segments have arrived within 0.2 s: the part of a flood that one of n shards receives.
 func (s *Strays) Count(now time.Duration, n int, t *Thinning) bool {
 	if t.Active() {
 		t.Delivered(1)

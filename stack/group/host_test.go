@@ -55,7 +55,8 @@ func both(t *testing.T, run func(s *script)) {
 	}
 }
 
-// to returns the destination of reports of the newest version, routers that of leaves, both with the version.
+// to returns the destination and the version of reports in the newest version, as text. routers returns the same for
+// leave messages.
 func (s *script) to() string {
 	return map[wire.GroupProtocol]string{wire.IGMP: "v3 to 224.0.0.22: ", wire.MLD: "v2 to ff02::16: "}[s.cfg.Protocol]
 }

@@ -136,7 +136,8 @@ func (l *List[I]) RemoveSource(group, source netip.Addr, on I, exclude bool) (Ch
 	return l.filter(index, f), nil
 }
 
-// hasMode reports whether there is a membership whose filter has a mode, or may get it.
+// hasMode reports whether the membership at index exists and its filter has the given mode, or may still change to it
+// because it has never had a source.
 func (l *List[I]) hasMode(index int, exclude bool) bool {
 	return index >= 0 && (!l.members[index].listed || l.members[index].filter.Exclude == exclude)
 }

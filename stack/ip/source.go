@@ -18,9 +18,9 @@ type Own struct {
 	Routers    []netip.Addr // routers that advertised the prefix of the address; none: the address was configured
 }
 
-// Source selects the source address from own for packets to dst through nextHop. nextHop may be invalid if it
-// does not matter. Of equal candidates, the first wins. It returns false if own has no address of the family
-// of dst, or only loopback addresses while dst is not a loopback address.
+// Source selects one of the addresses in own as the source of packets to dst through nextHop. nextHop may be invalid if
+// it does not matter. Of equal candidates, the first wins. It returns false if own has no address of the family of dst,
+// or only loopback addresses while dst is not a loopback address.
 func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 	var best Own
 	for _, p := range own {

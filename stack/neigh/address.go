@@ -181,7 +181,7 @@ func (a *ARP) sent(now time.Duration, own *address) {
 func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	own := a.find(p.SenderIP)
 	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {
-		// Both hosts probe for the same address at the same time (section 2.1.1).
+		// Both hosts probe for the same address at the same time (RFC 5227 section 2.1.1).
 		if own = a.find(p.TargetIP); own != nil && own.phase != probing {
 			own = nil
 		}

@@ -4,8 +4,8 @@ import "sync"
 
 // Loans: memory in which bytes have arrived, kept until the program has read it instead of copied into
 // chunks. Copying is most of the cost of receiving a stream in large frames, so a frame that is mostly
-// payload is worth keeping. Only bytes in order are lent. Loans therefore lie one behind the other in front
-// of committed, with chunks between them for small segments.
+// payload is worth keeping. Only bytes in order are lent. Loans therefore follow one another before
+// the offset committed, with chunks between them for small segments.
 
 // Memory is memory that a queue borrows. Free is called once: by the reading goroutine when the bytes have been
 // read, or by Reset.

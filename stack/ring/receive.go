@@ -26,8 +26,8 @@ type Receive struct {
 	dead      bool          // Reset has been called
 }
 
-// WriteAt stores p at off, which must be at or behind the committed bytes. Only the shard calls it. The copy
-// runs without the lock: the program does not read behind committed, and in front of top it only frees chunks
+// WriteAt stores p at off, which must be at or after the end of the committed bytes. Only the shard calls it. The copy
+// runs without the lock: the program does not read after committed, and before top it only frees chunks
 // that it has read completely.
 func (q *Receive) WriteAt(p []byte, off uint64) {
 	for len(p) > 0 {

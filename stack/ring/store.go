@@ -26,7 +26,7 @@ type spans struct {
 	chunk [stride]*chunk
 }
 
-// reserve allocates the chunks for the offsets from from to to. from must be at or after the offset of the last drop.
+// reserve allocates the chunks for the offsets in [from, to). from must be at or after the offset of the last drop.
 func (s *store) reserve(from, to uint64) {
 	first, last := from/chunkSize, (to-1)/chunkSize
 	s.hi = max(s.hi, last+1)
@@ -64,7 +64,7 @@ func (s *store) grow() {
 	s.large, s.slot = t, t.slot
 }
 
-// pick stores the chunks that hold the bytes from from to to in sp. It returns the number of bytes in them, which is less
+// pick stores in sp the chunks that hold the bytes [from, to). It returns the number of bytes in them, which is less
 // than to-from if more than stride chunks would be needed. All chunks must have been reserved.
 func (s *store) pick(sp *spans, from, to uint64) int {
 	mask := uint64(len(s.slot) - 1)

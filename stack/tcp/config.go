@@ -92,7 +92,7 @@ const (
 	DefaultSynRetries        = 7
 	DefaultSynAckRetries     = 5
 	DefaultRetries           = 15
-	DefaultKeepAlive         = 2 * time.Hour // for owners that enable keep-alive without a time (MUST-28)
+	DefaultKeepAlive         = 2 * time.Hour // idle time before the first probe, if the owner enables keep-alive without a time (MUST-28 of RFC 9293)
 	DefaultKeepAliveInterval = 75 * time.Second
 	DefaultKeepAliveCount    = 9
 	DefaultInitialWindow     = 10

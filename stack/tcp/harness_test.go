@@ -72,7 +72,7 @@ func pattern(off uint64, n int) []byte { return patternBytes[off%patternPeriod:]
 type inStream struct {
 	t         testing.TB
 	conn      *Conn
-	data      []byte // indexed by offset
+	data      []byte // bytes of the stream, by offset
 	have      []bool
 	committed uint64
 	consumed  uint64

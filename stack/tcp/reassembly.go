@@ -67,7 +67,7 @@ func (r *reassembly) overlap(i int, s span) span {
 	return span{}
 }
 
-// search returns the index of the first range that ends at or behind seq. It tries the last range first,
+// search returns the index of the first range that ends at or after seq. It tries the last range first,
 // because data mostly arrives in order.
 func (r *reassembly) search(seq Seq) int {
 	lo, hi := 0, len(r.ranges)

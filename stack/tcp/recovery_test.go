@@ -70,9 +70,9 @@ func TestProportionalRateReduction(t *testing.T) {
 }
 
 func TestAcknowledgmentsOfOneTurnLetAsMuchGo(t *testing.T) {
-	// The first two duplicates allow one segment each, as above, even if the third arrives before anything
-	// was sent. Otherwise a small window would have only the retransmission in flight, and only a timeout
-	// would detect its loss.
+	// The first two duplicates allow one segment each (limited transmit), even if the third arrives before anything was
+	// sent. Otherwise a small window would have only the retransmission in flight, and only a timeout would detect its
+	// loss.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-2001>")
 	c.send("A 1 ack 1 <sack 1001-3001>")

@@ -32,7 +32,7 @@ type path struct {
 	// or for late if there are none. Package fault calls this reordering.
 	overtaken float64
 
-	busy Time // the link is busy until then
+	busy Time // time until which the link is busy
 	held []*heldSegment
 }
 
@@ -40,7 +40,7 @@ type path struct {
 type heldSegment struct {
 	seg   *Segment
 	yield int
-	gone  bool // it has arrived
+	gone  bool // the segment has arrived
 }
 
 // simHost is one end of the link.
@@ -48,7 +48,7 @@ type simHost struct {
 	*Conn
 	sim      *sim
 	peer     *simHost
-	path     path  // to the peer
+	path     path  // path of segments to the peer
 	shared   *path // if not nil, the path that this host shares with others
 	in       simIn
 	out      outStream
@@ -74,7 +74,7 @@ type pauses struct {
 	ends      []Time        // ends of the times between pauses and of the pauses, alternately
 }
 
-// next returns the first time from at on at which the host runs.
+// next returns the earliest time, not before at, at which the host runs.
 func (p *pauses) next(at Time) Time {
 	if p == nil {
 		return at
@@ -106,7 +106,7 @@ type sim struct {
 	a, b   *simHost
 	steps  int
 	turn   Time // segments that arrive within a turn are processed together; 0: one by one
-	long   bool // check the invariants only now and then
+	long   bool // the invariants are checked only now and then, because the run is long
 	rare   int
 }
 
@@ -116,7 +116,7 @@ type simEvent struct {
 	serial int
 	host   *simHost
 	seg    *Segment
-	held   *heldSegment // set if seg waited to be overtaken
+	held   *heldSegment // if not nil, seg waited here to be overtaken
 }
 
 type simEvents []simEvent
@@ -177,7 +177,7 @@ func (s *simIn) Commit(off uint64) {
 		if !bytes.Equal(s.ring[at:][:n], pattern(i, n)) {
 			s.t.Fatalf("bytes %d to %d are not what was sent", i, i+uint64(n))
 		}
-		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // for the next pass over the ring
+		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // overwrites the bytes, so that the next pass over the ring finds no old data
 		i += uint64(n)
 	}
 	s.committed = off
@@ -191,7 +191,7 @@ type simSetup struct {
 	ab, ba path
 	cfgA   Config
 	cfgB   Config
-	bytesA uint64 // from a to b
+	bytesA uint64 // number of bytes that a sends to b
 	bytesB uint64
 	buffer uint64 // send buffer of both
 	burst  int    // maxPayload of both hosts
@@ -401,7 +401,8 @@ func (w *sim) push(e simEvent) {
 	heap.Push(&w.events, e)
 }
 
-// arrival takes the next event and all other segments of its turn. It returns the last one.
+// arrival takes the next event and all other segments that arrive within the same turn (sim.turn). It returns the last
+// one.
 func (w *sim) arrival() simEvent {
 	for {
 		e := heap.Pop(&w.events).(simEvent)

@@ -17,7 +17,7 @@ func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
 }
 
 func TestTimeWaitAssassination(t *testing.T) {
-	// RFC 1337: neither a reset nor an old duplicate ends or prolongs it.
+	// RFC 1337: neither a reset nor an old duplicate ends or prolongs TIME-WAIT.
 	c := inState(t, TimeWait)
 	c.advance(50 * time.Second)
 	c.send("R 2")

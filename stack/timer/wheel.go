@@ -93,7 +93,7 @@ func (w *Wheel) Schedule(e *Entry, when time.Duration) {
 	}
 	tick := max(roundUp(when), w.now+1)
 	if e.Scheduled() {
-		if tick >= e.visit { // at or behind its slot: see "Postponing"
+		if tick >= e.visit { // tick is not before the time of the slot: see "Postponing"
 			e.tick = tick
 			return
 		}
@@ -132,7 +132,7 @@ func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
 // hold all of them.
 const movesPerFire = 16
 
-// AdvanceSome is like Advance but fires at most the first most entries, and bounds its other work in
+// AdvanceSome is like Advance, but fires only the first entries, as many as most allows, and bounds its other work in
 // proportion. If due entries or work are left, Next is not after now, and the next call continues.
 func (w *Wheel) AdvanceSome(now time.Duration, most int, fire func(e *Entry)) {
 	w.now = max(w.now, uint64(max(now, 0))>>tickBits)

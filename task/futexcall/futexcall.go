@@ -2,11 +2,11 @@
 // the queues of threads that wait. Package futex has the queues. A thread that waits is a parked goroutine, as in every wait.
 //
 // futexcall.go has the table of calls; wait.go has plain futexes, waitv.go waits for several, lock.go priority inheritance, and
-// robust.go the locks of threads that end. word.go accesses the words in the memory of a process.
+// robust.go the locks of threads that end. word.go accesses the words in the memory of a process, and bucket.go has the queues
+// and their locks.
 package futexcall
 
 import (
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,40 +16,17 @@ import (
 	"loam/task/futex"
 )
 
-// Objects is the set of futexes of a system.
-type Objects struct {
-	// mu guards table, and the threads that thread returns. It is not held while a page is loaded or a thread waits.
-	mu     *sync.Mutex
-	table  futex.Table[mem.Location]
-	thread func(id uint32) Caller
-}
-
-// New returns the futexes of a system. thread returns a thread that has not ended, or nil; it is called with mu held.
-func New(mu *sync.Mutex, thread func(id uint32) Caller) *Objects {
-	return &Objects{mu: mu, thread: thread}
-}
-
-// Empty reports whether no thread waits.
-func (o *Objects) Empty() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.table.Empty()
-}
-
 // Thread is the state of a thread for these calls.
 type Thread struct {
 	// waiter waits for a futex. A waker sends on the waiter's channel, and the waiting thread receives. The channel has
 	// capacity 1, is never closed, and is never full, because a waker sends once after each beginning of a wait.
-	waiter futex.Waiter[mem.Location]
+	waiter waiter
 	robust uint64 // address of the list of robust futexes; 0: none. Accessed atomically
+	left   bool   // the thread has ended and owns no PI futex any more; guarded by locks.mu
 }
 
-// NewThread returns the state of a new thread.
-func NewThread() Thread {
-	var t Thread
-	t.waiter.Woken = make(chan struct{}, 1)
-	return t
-}
+// Init prepares the state of a new thread.
+func (t *Thread) Init() { t.waiter.Woken = make(chan struct{}, 1) }
 
 // RobustHeadSize is the size of a struct robust_list_head.
 const RobustHeadSize = 24
@@ -62,11 +39,13 @@ type Caller interface {
 	// ID returns the ID of the thread, and Futexes its state for this package.
 	ID() int32
 	Futexes() *Thread
-	// Priority returns the static priority of the thread. Called with the lock of Objects.
+	// Priority returns the static priority of the thread.
 	Priority() int
 	// Map and Memory return the memory of the process.
 	Map() *mem.Map
 	Memory() call.Memory
+	// Load reads an aligned word of the process. Errors: EFAULT.
+	Load(addr uint64) (value uint32, errno linux.Errno)
 	// Swap replaces an aligned word of the process if its value is old, atomically with instructions of the process, and returns
 	// the value found. Errors: EFAULT.
 	Swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno)

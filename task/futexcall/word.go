@@ -1,24 +1,13 @@
 package futexcall
 
-import (
-	"encoding/binary"
-
-	"loam/abi/linux"
-)
+import "loam/abi/linux"
 
 // The words of futexes. A program changes the words of its locks by atomic instructions while the kernel changes them, so the
 // kernel compares and swaps, too. An access without the lock makes the page present, so that no page is loaded with the lock.
 
-// word reads a word. Errors: EFAULT.
-func word(c Caller, addr uint64) (uint32, linux.Errno) {
-	var b [4]byte
-	errno := c.Memory().Read(b[:], addr)
-	return binary.LittleEndian.Uint32(b[:]), errno
-}
-
 // expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
 func expect(c Caller, addr uint64, value uint32) linux.Errno {
-	v, errno := word(c, addr)
+	v, errno := c.Load(addr)
 	if errno == 0 && v != value {
 		errno = linux.EAGAIN
 	}
@@ -27,7 +16,7 @@ func expect(c Caller, addr uint64, value uint32) linux.Errno {
 
 // writable makes the page of a word present and writable. The caller does not hold the lock.
 func writable(c Caller, addr uint64) linux.Errno {
-	v, errno := word(c, addr)
+	v, errno := c.Load(addr)
 	if errno == 0 {
 		_, errno = c.Swap(addr, v, v)
 	}
@@ -37,7 +26,7 @@ func writable(c Caller, addr uint64) linux.Errno {
 // update changes a word by a function of its value, atomically, and returns the new value. change returns an errno to leave
 // the word unchanged. The caller holds the lock.
 func update(c Caller, addr uint64, change func(old uint32) (uint32, linux.Errno)) (uint32, linux.Errno) {
-	old, errno := word(c, addr)
+	old, errno := c.Load(addr)
 	for errno == 0 {
 		var value, found uint32
 		if value, errno = change(old); errno != 0 {

@@ -4,6 +4,9 @@
 // It is a pure machine. A Process holds the dispositions and the signals sent to the process
 // as a whole; a Thread holds its mask and the signals sent to it alone. The caller owns both and
 // serialises calls for one process; it wakes, stops, continues and ends threads as results say.
+// Only the goroutine of a thread changes its mask, and it needs no lock to do so: Send makes a
+// signal pending before it looks for a thread that does not block the signal, and the thread
+// changes its mask before it looks at the pending signals (Deliverable).
 //
 // # Life of a signal
 //
@@ -16,7 +19,10 @@
 // before the process's.
 package signal
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // Number is the number of a signal, from 1 to Last.
 type Number uint8
@@ -59,7 +65,13 @@ func SetOf(all ...Number) (s Set) {
 }
 
 // Has reports whether the set contains a signal.
-func (s Set) Has(n Number) bool { return s&SetOf(n) != 0 }
+func (s Set) Has(n Number) bool { return s>>(n-1)&1 != 0 }
+
+// sharedSet is a Set that any goroutine may read while its owner changes it.
+type sharedSet struct{ bits atomic.Uint64 }
+
+func (s *sharedSet) load() Set   { return Set(s.bits.Load()) }
+func (s *sharedSet) store(v Set) { s.bits.Store(uint64(v)) }
 
 // first returns the signal of a set that is delivered first. The set is not empty.
 func (s Set) first() Number {

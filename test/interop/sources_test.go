@@ -188,7 +188,7 @@ func TestSourcesAsLinux(t *testing.T) {
 		exclude bool
 		sources []int
 	}{
-		{false, []int{0}}, {false, []int{0, 1}}, {false, []int{1, 2}}, // ALLOW; ALLOW; ALLOW and BLOCK
+		{false, []int{0}}, {false, []int{0, 1}}, {false, []int{1, 2}}, // records that each filter causes: ALLOW; ALLOW; ALLOW and BLOCK
 		{true, []int{0}}, {true, []int{1}}, {true, nil}, // TO_EX; ALLOW and BLOCK; ALLOW
 		{false, []int{2}}, {false, nil}, {true, nil}, {false, nil}, // TO_IN; BLOCK; TO_EX; TO_IN
 	} {

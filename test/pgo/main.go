@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The network. It exists only for this process and its children.
+// Names and addresses of the network, which exists only for this process and its children.
 const (
 	tap     = "tap0"
 	host    = "10.9.0.1/24"

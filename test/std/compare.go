@@ -69,7 +69,7 @@ func compare(loam, linux results) []difference {
 
 // reason explains why a test differs.
 type reason struct {
-	when          string // always; full: not with -short; may: only sometimes; stops: the test would end the others
+	when          string // "always"; "full": not with -short; "may": only sometimes; "stops": the test would end the others
 	pkg, name     string // name is a pattern of path.Match; "-" is the package itself
 	why           string
 	differs, seen bool

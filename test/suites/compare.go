@@ -54,7 +54,7 @@ func (d difference) String() string {
 	return s
 }
 
-// comparison is the result of a unit.
+// comparison is the result of a unit, which is a part of a test suite.
 type comparison struct {
 	Suite     string       `json:"suite"`
 	Unit      string       `json:"unit"`

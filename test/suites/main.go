@@ -30,7 +30,7 @@ type options struct {
 	only  string // suites and units to run, each as SUITE or SUITE:UNIT; empty: all
 	from  bool   // run nothing, and write the document from the results
 	again bool   // run units on Linux again, although their output is kept
-	side  string // "loam" or "linux": run only this side, without a result; otherwise both
+	side  string // "loam" or "linux": run the tests on this side only, without a result; otherwise on both
 	keep  string // folder of the outputs
 	cpus  int
 }

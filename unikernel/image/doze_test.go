@@ -16,7 +16,7 @@ func TestDoze(t *testing.T) {
 	if race.Enabled {
 		t.Skip("nothing in it is raced")
 	}
-	locked, _ := functionNamed(t, built(t), "loam/kernel.(*cpu).choose")
+	locked, _ := functionNamed(t, built(t), "loam/kernel.(*core).choose")
 	sleeps := [][2]uint64{}
 	for _, name := range []string{"loam/arch/amd64.Doze", "loamIdle"} {
 		start, end := functionNamed(t, built(t), name)

@@ -2,14 +2,14 @@ package model
 
 import "sync"
 
-// Features of all types of device (section 6).
+// Features of all types of device (virtio 1.2 section 6).
 const (
 	featureIndirect   = 1 << 28
 	featureEventIndex = 1 << 29
 	featureVersion1   = 1 << 32
 )
 
-// Device status (section 2.1).
+// Device status (virtio 1.2 section 2.1).
 const (
 	statusFeaturesOK = 8
 	statusDriverOK   = 4

@@ -21,7 +21,7 @@ var (
 // addresses.
 type Set struct {
 	is4   bool
-	spans []span // ascending, not adjacent and not overlapping
+	spans []span // ranges of addresses, ascending, not adjacent and not overlapping
 	size  uint64
 }
 

@@ -145,7 +145,7 @@ func Named(name string) func() Control {
 	return nil
 }
 
-// Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3).
+// Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3 of the BBR draft).
 type Sample struct {
 	Any       bool   // some data was delivered; if not, the fields from Rate to Limited are undefined
 	Rate      uint64 // delivery rate in bytes per second; 0: no reliable sample (RS.delivery_rate)
@@ -168,7 +168,7 @@ type Sample struct {
 	Withhold bool
 }
 
-// Loss describes a range that is considered lost (section 5.5.10.2).
+// Loss describes a range that is considered lost (section 5.5.10.2 of the BBR draft).
 type Loss struct {
 	Now      Time
 	Seq, End Seq    // first sequence number of the range, and the one after it (P.size is End - Seq)

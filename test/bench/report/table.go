@@ -219,7 +219,7 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 	}
 }
 
-// listed reports whether a row of an experiment goes into the table. Rows of the paper's experiments do if their
+// listed reports whether a row of an experiment goes into the table. Rows of the GoNet paper's experiments do if their
 // number of pings or clients is a power of ten; the plot shows the other rows. All other rows do.
 func listed(atOnce int) bool {
 	for atOnce >= 10 && atOnce%10 == 0 {

@@ -29,36 +29,32 @@ func jumpTo(at uintptr) {
 // illegal executes an invalid instruction.
 func illegal()
 
-// kernelAPIC is the kernel's variable with the address of its interrupt controller's registers.
+// kernelCore is the beginning of the kernel's state, as words. The constants are indices in it.
 //
-//go:linkname kernelAPIC loam/kernel.apic
-var kernelAPIC uintptr
+//go:linkname kernelCore loam/kernel.machineCore
+var kernelCore [firstCPU + 4]uintptr
 
-// breakKernel makes the kernel fail at its next access to these registers, after a system call that does not exist.
+const (
+	windowTo   = 1  // the address of the window onto physical memory, which the kernel's page tables use
+	controller = 3  // the address of the interrupt controller's registers
+	firstCPU   = 26 // the kernel's data about its first processor
+)
+
+// breakKernel makes the kernel fail at its next access to the registers of the interrupt controller, after a system call
+// that does not exist.
 func breakKernel() {
 	syscall.RawSyscall(499, 0, 0, 0)
-	kernelAPIC = 0x1000
+	kernelCore[controller] = 0x1000
 }
-
-// kernelCPU is the beginning of the kernel's data about its first processor.
-//
-//go:linkname kernelCPU loam/kernel.cpus
-var kernelCPU [4]uintptr
 
 // narrowKernel leaves the first processor only 512 bytes of its kernel stack.
 func narrowKernel() {
-	const stack, size, left = 3, 32 << 10, 512 // index of the field; sizes in bytes
-	kernelCPU[stack] -= size - left
+	const stack, size, left = firstCPU + 3, 32 << 10, 512 // index of the field; sizes in bytes
+	kernelCore[stack] -= size - left
 }
 
-// kernelTables are the kernel's variables with the root of its page tables and with the address of the window onto
-// physical memory.
-//
-//go:linkname kernelTables loam/kernel.tables
-var kernelTables [2]uintptr
-
 // blindKernel makes the kernel fail when it next accesses its page tables.
-func blindKernel() { kernelTables[1] = 0x1000 }
+func blindKernel() { kernelCore[windowTo] = 0x1000 }
 
 // block blocks signals on this thread.
 func block(set *uint64) {

@@ -37,12 +37,14 @@
 	PUSHQ	R8; PUSHQ	R9; PUSHQ	R10; PUSHQ	R11; \
 	PUSHQ	R12; PUSHQ	R13; PUSHQ	R14; PUSHQ	R15
 
-// Offsets of the fields of loam/kernel/timekeeper.Clock.
-#define clock_sequence	0
-#define clock_start	8
-#define clock_base	16
-#define clock_scale	24
-#define clock_wall	32
+// Offsets in loam/kernel.machineCore: the address of the root page table, and the fields of its clock, a
+// loam/kernel/timekeeper.Clock. A test compares them with the Go types.
+#define core_root	0
+#define clock_sequence	32
+#define clock_start	40
+#define clock_base	48
+#define clock_scale	56
+#define clock_wall	64
 
 // Size of loam/arch/amd64.Frame, and offsets of its fields.
 #define frameSize	176
@@ -50,6 +52,7 @@
 #define frame_cs	144
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
+#define page_gsBase	192
 #define page_live	224
 #define page_vector	256
 
@@ -130,7 +133,7 @@ TEXT loamStartCPU<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	JMP	-2(PC)
 claimed:
 	SSE
-	MOVQ	loam∕kernel·tables(SB), AX	// the physical address of the kernel's page tables
+	MOVQ	loam∕kernel·machineCore+core_root(SB), AX	// the physical address of the kernel's page tables
 	MOVQ	AX, CR3
 	MOVQ	cpu_stack(BX), SP
 	LEAQ	loamKernelG<>(SB), R14
@@ -252,7 +255,12 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$1, AX	// the processor holds the x87 state of a context, which is saved first
 	XORL	DX, DX
 	XSAVE64	page_vector(CX)
-	MOVL	$0, page_live(CX)
+	MOVQ	CX, R9
+	MOVL	$0xc0000102, CX	// the base of GS in ring 3
+	RDMSR
+	MOVL	AX, page_gsBase(R9)
+	MOVL	DX, (page_gsBase+4)(R9)
+	MOVL	$0, page_live(R9)
 	MOVQ	$0, cpu_user(GS)
 free:
 	MOVL	$-1, AX
@@ -345,22 +353,22 @@ TEXT loamSigreturn<>(SB),NOSPLIT|NOFRAME,$0
 // the stack of g0.
 TEXT loamClockGettime<>(SB),NOSPLIT|NOFRAME,$0
 again:
-	MOVL	loam∕kernel·clock+clock_sequence(SB), R8
+	MOVL	loam∕kernel·machineCore+clock_sequence(SB), R8
 	LFENCE
 	RDTSC
 	SHLQ	$32, DX
 	ORQ	DX, AX
-	SUBQ	loam∕kernel·clock+clock_start(SB), AX
+	SUBQ	loam∕kernel·machineCore+clock_start(SB), AX
 	JPL	later
 	XORL	AX, AX	// the counter of the CPU that set the clock may be slightly ahead: use 0
 later:
-	MULQ	loam∕kernel·clock+clock_scale(SB)	// nanoseconds per tick, a fixed-point number with 32 fraction bits
+	MULQ	loam∕kernel·machineCore+clock_scale(SB)	// nanoseconds per tick, a fixed-point number with 32 fraction bits
 	SHRQ	$32, DX, AX
-	ADDQ	loam∕kernel·clock+clock_base(SB), AX
-	MOVQ	loam∕kernel·clock+clock_wall(SB), R9
+	ADDQ	loam∕kernel·machineCore+clock_base(SB), AX
+	MOVQ	loam∕kernel·machineCore+clock_wall(SB), R9
 	BTL	$0, R8
 	JCS	wait
-	CMPL	R8, loam∕kernel·clock+clock_sequence(SB)
+	CMPL	R8, loam∕kernel·machineCore+clock_sequence(SB)
 	JNE	again
 	TESTQ	DI, DI
 	JNE	monotonic
