@@ -65,6 +65,22 @@ func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 	return 0, linux.ENOMEM
 }
 
+// placeLow chooses the address of a mapping with MAP_32BIT: the address hint if it is free and the mapping ends below 2 GiB,
+// otherwise the lowest free address from 1 GiB on.
+func (m *Map) placeLow(hint, size uint64) (uint64, error) {
+	const low, high = 1 << 30, 1 << 31
+	if hint = down(hint); hint != 0 {
+		hint = max(hint, up(m.layout.Floor))
+		if size <= high && hint <= high-size && m.free(hint, hint+size) {
+			return hint, nil
+		}
+	}
+	if a := m.regions.root.lowest(window{low, high, size}, 0, End); a != 0 {
+		return a, nil
+	}
+	return 0, linux.ENOMEM
+}
+
 // free reports whether neither a region nor a guard gap overlaps the range.
 func (m *Map) free(start, end uint64) bool {
 	r := m.regions.find(start)

@@ -25,6 +25,8 @@ type simulated struct {
 	forking  func() // called by NewSpace, if not nil
 	cloning  func() // called by NewThread, if not nil
 
+	barriers atomic.Int32 // calls of Barrier
+
 	started time.Time
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
 }
@@ -107,6 +109,8 @@ func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done in
 	}
 	return done
 }
+
+func (s *simulatedSpace) Barrier() { s.machine.barriers.Add(1) }
 
 func (s *simulatedSpace) Close() { s.machine.count(-1) }
 

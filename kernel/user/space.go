@@ -211,6 +211,16 @@ func (s *Space) flush(stale extent) {
 	s.gone = s.gone[:0]
 }
 
+// Barrier makes each CPU that may run a thread of the space execute a full memory barrier and an instruction that
+// serialises (membarrier(2)).
+func (s *Space) Barrier() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if others := forget(s.active, s.tables.Root, 0, 0); others != 0 {
+		kernelCall(kernel.CallFlush, uintptr(others), 0)
+	}
+}
+
 // CPUs returns how many CPUs may have translations of this space.
 func (s *Space) CPUs() int {
 	n := 0

@@ -131,6 +131,7 @@ func start(p Platform, c guest.Config) error {
 		Kernel:    hostKernel{},
 		Clock:     readClock,
 		Sender:    sendSignal,
+		NewMemory: newMemory,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
