@@ -72,7 +72,7 @@ type Buffer struct {
 // Segment is a contiguous range of memory. Address is its device address.
 type Segment struct {
 	Address uint64
-	Size    int // in bytes, not 0
+	Size    int // size in bytes, not 0
 }
 
 // Interrupts allocates interrupts.

@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Creating, renaming and removing names. Each call resolves the path up to the last name, checks
 // permissions on the directory, and calls the file system.
 
-// room checks that v may add or remove names in t's directory, and returns it.
+// room checks that v may add or remove names in t's directory, and returns this directory.
 func (v *View) room(t target) (Directory, error) {
 	dir, err := t.dir.directory()
 	if err != nil {
@@ -20,8 +20,8 @@ func (v *View) room(t target) (Directory, error) {
 	return dir, nil
 }
 
-// vacant resolves the path of a file to be created. Errors: EEXIST; ENOENT for a trailing slash, unless
-// a directory is to be created.
+// vacant resolves the path of a file to be created, and returns the directory that will contain it. Errors:
+// EEXIST; ENOENT for a trailing slash, unless a directory is to be created.
 func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, error) {
 	t, err := v.walk(at, path, never)
 	switch {

@@ -142,4 +142,6 @@ type Sized interface {
 type Endless interface {
 	Immediate
 	Endless()
+	// Discards reports whether writes have no effect and never fail. Their bytes need not be read from the memory of a process.
+	Discards() bool
 }

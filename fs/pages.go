@@ -12,7 +12,8 @@ import (
 // content. Writes go to storage at once; stores into a shared mapping stay in the pages until they are written back.
 // Write-back and the methods that change the content exclude each other.
 type Pages interface {
-	// Read reads from changed pages, and by read what these do not cover. read has the meaning of Handle.ReadAt.
+	// Read copies content from the changed pages. For the rest it calls read, which reads from storage as
+	// Handle.ReadAt does.
 	Read(p []byte, offset int64, read func(p []byte, offset int64) (int, error)) (int, error)
 	// Write calls write, which writes n bytes of p to storage, up to the offset end, and copies them into present pages.
 	Write(p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error)
@@ -32,7 +33,7 @@ type Stored interface {
 	WriteStorage(p []byte, offset int64) (int, error)
 	// SyncStorage makes durable what storage has of the file.
 	SyncStorage() error
-	// SetPages gives the file pages, or takes them away if p is nil. The file had none, or has some, respectively.
+	// SetPages gives pages to a file that has none, or takes away the file's pages if p is nil.
 	SetPages(p Pages)
 	// Foreign reports whether others than this file system can change the file.
 	Foreign() bool

@@ -21,7 +21,7 @@ type Config struct {
 	Queues    int  // number of queues to send on; 0: 1
 	Batch     int  // maximum number of frames passed to a method in one call; 0: the method's default
 	Qdisc     bool // send through the queueing discipline of the interface: see method.Config
-	Plain     bool // one datagram per message with the method mmsg: see method.Config
+	Plain     bool // the method mmsg sends one datagram per message: see method.Config
 	// LeaveChecksum leaves the UDP or TCP checksum to the network device. It applies to the methods packet and ring.
 	// With methods that send payloads, the kernel computes the checksum in any case.
 	LeaveChecksum bool
@@ -33,7 +33,7 @@ type Config struct {
 
 	NextHop wire.MAC // Ethernet address of the next hop; zero: resolved by ARP or Neighbor Discovery, see address.go
 
-	Time time.Duration // 0: until all streams have sent their Count, or ctx is done
+	Time time.Duration // duration of sending; 0: until all streams have sent their Count, or ctx is done
 	// Steps is a sequence of phases with their own rates. If it is set, Time is not used.
 	Steps []Step
 	// Public allows public destination addresses at any rate (see package guard).

@@ -28,8 +28,8 @@ type Flow struct {
 	L1Bits float64 `json:"bps_l1"` // bits per second, including also preamble and inter-frame gap
 }
 
-// SetRates sets the rates, given the frames and bytes that were sent during the time over. It does nothing if over is
-// not positive.
+// SetRates sets the rates, given the frames and bytes that were sent during the duration
+// over. It does nothing if that duration is not positive.
 func (f *Flow) SetRates(frames, bytes uint64, over time.Duration) {
 	if over <= 0 {
 		return
@@ -62,7 +62,7 @@ const UnknownLink = -1
 // StreamReport is the result of one stream.
 type StreamReport struct {
 	Flow
-	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast; 0 if it was changed
+	Error  float64       `json:"error,omitempty"` // relative error of the rate: 0.001 is 0.1 % too fast; 0 if the rate was changed during the run
 	Gaps   pace.Gaps     `json:"gaps"`            // gaps between frames, at the times at which they were passed to the sender
 	Missed time.Duration `json:"missed_ns"`       // time lost in stalls that were too long to make up for
 }

@@ -344,7 +344,7 @@ func TestFirstOf(t *testing.T) {
 	}
 }
 
-// The smallest bare frame has a payload with methods that send payloads only. Sizes that leave no room for a
+// With methods that send payloads only, the smallest frame without tags has a payload. Sizes that leave no room for a
 // payload are rejected.
 func TestBareFramesHaveAPayload(t *testing.T) {
 	l := newLab(t)

@@ -80,6 +80,7 @@ func TestOffsets(t *testing.T) {
 		"codeUser":         amd64.CodeUser,
 		"vectorsAll":       uintptr(vectorsAll),
 		"vectorsSSE":       uintptr(vectorsSSE),
+		"page_gsBase":      ContextGSBase,
 		"page_live":        ContextLive,
 		"page_vector":      ContextVector,
 	} {

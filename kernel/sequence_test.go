@@ -54,6 +54,7 @@ type modelThread struct {
 	returns  bool  // the call in which the thread waited returns result
 	result   int64
 	handler  bool // the thread is in its handler
+	ends     bool // the thread has begun to exit
 	faults   bool // the thread accesses memory that may cause a fault
 	pending  signal.Set
 	mask     signal.Set
@@ -294,9 +295,16 @@ func (s *sequence) clone(p *modelCPU, th *modelThread) {
 }
 
 func (s *sequence) exit(p *modelCPU, th *modelThread) {
-	if len(s.threads) < 3 {
+	stay := 0
+	for _, other := range s.threads {
+		if !other.ends {
+			stay++
+		}
+	}
+	if stay < 3 {
 		return
 	}
+	th.ends = true
 	s.begin(p, func(id thread.ID, _ int64) {
 		delete(s.threads, id)
 		s.stacks = append(s.stacks, th.stack)

@@ -9,8 +9,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Services of the core for package kernel/user, which runs threads in ring 3: physical pages, roots of address
-// spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
+// Services of the kernel for package kernel/user, which runs threads in ring 3: physical pages, roots of
+// address spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
 
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool {
@@ -152,23 +152,25 @@ func (k *core) retire(c *cpu, root uint64) {
 
 // Offsets of fields in a context of package kernel/user, for the method save. A test of that package checks them.
 const (
+	ContextGSBase = 192
 	ContextLive   = 224
 	ContextVector = 256
 )
 
-// save stores the x87 state of the context that is in the processor, if there is one.
+// save stores the x87 state and the base of GS of the context that is in the processor, if there is one.
 func (c *cpu) save() {
 	if c.user == 0 {
 		return
 	}
 	const x87 = 1
 	amd64.XSave(c.user+ContextVector, x87)
+	*word(uint64(c.user) + ContextGSBase) = amd64.ReadMSR(amd64.MSRKernelGS)
 	atomic.StoreUint32(word32(uint64(c.user)+ContextLive), 0)
 	c.user = 0
 }
 
-// forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
-// all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
+// context. Then it drops all translations, or leaves the address space if that is retired.
 func (k *core) forget(c *cpu) {
 	c.save()
 	if c.root != atomic.LoadUint64(&k.retired) {

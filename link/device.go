@@ -30,18 +30,18 @@ type Offloads uint8
 
 // The offloads, named after those of virtio-net.
 const (
-	OffloadChecksum Offloads = 1 << iota // finishes the checksum at Offload.CsumStart
-	OffloadTSO4                          // cuts TCP over IPv4 into segments of GSOSize payload bytes
-	OffloadTSO6                          // cuts TCP over IPv6 in the same way
-	OffloadUSO                           // cuts UDP into datagrams of GSOSize payload bytes
+	OffloadChecksum Offloads = 1 << iota // the device finishes the checksum that begins at Offload.CsumStart
+	OffloadTSO4                          // the device cuts TCP over IPv4 into segments of Offload.GSOSize payload bytes
+	OffloadTSO6                          // the device cuts TCP over IPv6 in the same way
+	OffloadUSO                           // the device cuts UDP into datagrams of Offload.GSOSize payload bytes
 )
 
-// Has reports whether o contains every offload of want.
+// Has reports whether o contains every offload in the set want.
 func (o Offloads) Has(want Offloads) bool { return o&want == want }
 
 // Info describes a device. It does not change while the device is open.
 type Info struct {
-	Name     string // for messages: "tap0", "pipe"
+	Name     string // name of the device for messages: "tap0", "pipe"
 	Medium   Medium
 	MAC      wire.MAC // address of this end; zero if the device has no address or does not know it
 	MTU      int      // largest IP packet in bytes; for a GSO frame, of each segment
@@ -86,10 +86,10 @@ type Queue interface {
 type Stats struct {
 	RxFrames, RxBytes uint64
 	TxFrames, TxBytes uint64
-	RxDropped         uint64 // arrived but dropped because there was no room
-	RxErrors          uint64 // arrived damaged (bad framing or metadata)
-	TxDropped         uint64 // taken by Send and then lost: dropped on purpose (shape, fault), or no reader, or a full socket
-	TxErrors          uint64 // taken by Send and rejected: too long, or an offload that the device lacks
+	RxDropped         uint64 // frames that arrived but were dropped because there was no room
+	RxErrors          uint64 // frames that arrived damaged (bad framing or metadata)
+	TxDropped         uint64 // frames taken by Send and then lost: dropped on purpose (shape, fault), or without a reader, or by a full socket
+	TxErrors          uint64 // frames taken by Send and rejected: too long, or with an offload that the device lacks
 }
 
 // Add adds o to s.

@@ -21,11 +21,11 @@ const (
 	largeSize = 65535 + 4096
 )
 
-// MaxSmall is the largest number of bytes that a small frame holds behind its headroom. NewFrame
+// MaxSmall is the largest number of bytes that a small frame holds after its headroom. NewFrame
 // takes a large buffer for anything longer.
 const MaxSmall = smallSize - Headroom
 
-// MaxFrame is the largest number of bytes that any frame holds behind its headroom.
+// MaxFrame is the largest number of bytes that any frame holds after its headroom.
 const MaxFrame = largeSize - Headroom
 
 // Frame is one frame with its offload metadata. Bytes returns the bytes in use. The space in front
@@ -48,7 +48,7 @@ var (
 	tracking atomic.Pointer[ledger] // nil: frames are not counted
 )
 
-// NewFrame returns a frame with n bytes in use behind Headroom. The contents are undefined. It
+// NewFrame returns a frame with n bytes in use after its headroom. The contents are undefined. It
 // panics if n is above MaxFrame.
 func NewFrame(n int) *Frame {
 	if n > MaxFrame {

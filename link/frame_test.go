@@ -29,7 +29,7 @@ func TestOutstandingCountsFromTrack(t *testing.T) {
 // Free of this frame must not be reported as a double free.
 func TestFreedBeforeIsNotFreedTwice(t *testing.T) {
 	defer link.Track(false)
-	for range 100 { // until the pool returns the same frame, in at most 100 attempts
+	for range 100 { // repeated until the pool returns the same frame, at most 100 times
 		link.Track(true)
 		link.NewFrame(10).Free()
 		link.Track(false)

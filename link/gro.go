@@ -37,7 +37,7 @@ func Coalesce(m Medium, fs []*Frame) int {
 // run is the state of a frame that is kept: the segments merged into it, and what the next one must
 // look like.
 type run struct {
-	headers         // end is the end of the payload merged so far
+	headers         // headers of the kept frame; end is the end of the payload merged so far
 	open     bool   // the next segment may be merged into the frame
 	segments int    // number of segments in the frame so far
 	size     int    // number of payload bytes of each segment
@@ -177,7 +177,7 @@ func (r *run) ecnWith(a, b []byte) bool {
 func (r *run) merge(g *Frame, s *run, f *Frame) *Frame {
 	b := f.Bytes()
 	if r.segments == 1 {
-		g.Resize(r.end) // padding behind the packet is removed
+		g.Resize(r.end) // padding after the packet is removed
 		if g.Cap() < r.ip+wire.MaxIPv4 {
 			g = enlarge(g)
 		}

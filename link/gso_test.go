@@ -18,7 +18,7 @@ type packet struct {
 	protocol wire.Protocol
 	tcp      wire.TCP
 	payload  []byte
-	header   int // all headers, in bytes
+	header   int // size of all headers in bytes
 }
 
 // dissect decodes a finished frame and checks its headers and checksums.
@@ -87,7 +87,8 @@ func dissect6(t *testing.T, p *packet, b []byte) {
 	}
 }
 
-// segment cuts f into segments, places segments at a time, and returns them in order.
+// segment cuts f into segments and returns them in order. The parameter places is the
+// number of segments that each call of Segment has room for.
 func segment(t *testing.T, m link.Medium, f *link.Frame, places int) []*link.Frame {
 	t.Helper()
 	var all []*link.Frame
@@ -277,7 +278,7 @@ func TestZeroUDPChecksum(t *testing.T) {
 	}
 }
 
-// Admit corrects what senders may leave imprecise.
+// Admit corrects fields of Offload that a sender may set imprecisely, such as HeaderLen.
 func TestAdmit(t *testing.T) {
 	gso := linktest.Transport{Protocol: wire.ProtoTCP, Payload: 3000, GSOSize: 1000}
 	f := linktest.Unfinished(link.Ethernet, gso)

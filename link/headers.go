@@ -86,7 +86,7 @@ const (
 	extDestination = 60
 )
 
-// parseIPv6 finds the transport header behind hop-by-hop and destination options, and the end of the
+// parseIPv6 finds the transport header after hop-by-hop and destination options, and the end of the
 // packet. It returns false for lengths that do not fit.
 func (h *headers) parseIPv6(b []byte) bool {
 	p := b[h.ip:]

@@ -100,8 +100,19 @@ type Location struct {
 	Offset uint64 // offset in the object in bytes; for a private region, the address
 }
 
+// Hash returns a hash of the location, in which all bits of the result depend on the location.
+func (l Location) Hash() uint64 {
+	const odd = 0x9e3779b97f4a7c15 // 2^64 divided by the golden ratio: nearby locations get distant hashes
+	h := l.Offset >> 2
+	if l.Map != nil {
+		h += l.Map.id << 32
+	}
+	h *= odd
+	return h ^ h>>32
+}
+
 // Locate returns the location of an address; false if no region contains the address. private means that the caller
-// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then needs no look at the regions.
+// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then does not search the regions.
 func (m *Map) Locate(addr uint64, private bool) (Location, bool) {
 	if private {
 		return Location{Map: m, Offset: addr}, true

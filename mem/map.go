@@ -2,6 +2,7 @@ package mem
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 )
@@ -21,6 +22,7 @@ type Limits struct {
 
 // Map holds the regions and the private pages of one process. See the package comment for ownership and locks.
 type Map struct {
+	id      uint64 // number of the map, for Location.Hash
 	mu      sync.Mutex
 	memory  Memory
 	tables  Tables
@@ -54,9 +56,12 @@ type Config struct {
 	Big bool
 }
 
+// created is the number of maps that were created.
+var created atomic.Uint64
+
 // New returns an empty map.
 func New(c Config) *Map {
-	m := &Map{memory: c.Memory, tables: c.Tables, account: c.Account, layout: c.Layout, limits: c.Limits, big: c.Big}
+	m := &Map{id: created.Add(1), memory: c.Memory, tables: c.Tables, account: c.Account, layout: c.Layout, limits: c.Limits, big: c.Big}
 	m.batch.released = m.batch.reserve[:0]
 	return m
 }

@@ -11,7 +11,8 @@ import (
 	"loam/posix/unix"
 )
 
-// Names of the packages below posix (posix/file, posix/socket and others) that callers of this package use.
+// Aliases of names of the packages below posix (posix/file, posix/socket and others), for callers that import only this
+// package.
 
 // Errno is an error number of Linux; 0 is success.
 type Errno = linux.Errno
@@ -45,7 +46,7 @@ type (
 // Credentials is struct ucred (unix(7)).
 type Credentials = unix.Credentials
 
-// Connections of the host: see posix/handed.
+// TCP connections that the host has accepted and passes to the program: see posix/handed.
 type (
 	HostTCP  = handed.HostTCP
 	Arrivals = handed.Arrivals

@@ -15,7 +15,7 @@ import (
 // Description describes an open descriptor of a process.
 type Description struct {
 	Name   string   // "/path", "socket:[5]", "pipe:[7]", ...
-	Place  fs.Place // for a file outside the file tree, such as a socket: a place with only a node, which stat(2) can use
+	Place  fs.Place // location of the file; for a file outside the file tree, such as a socket, it has only a node for stat(2)
 	Flags  int      // status flags and access mode, and O_CLOEXEC of the descriptor
 	Offset int64
 	Inode  uint64

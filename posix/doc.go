@@ -13,9 +13,9 @@
 //
 // # Families
 //
-// Package posix/file is the core: open file descriptions, descriptor tables and waiting. The families of files are packages
-// between it and this one. A family knows neither processes nor other families, unless its package comment says so. This package
-// has the state of processes, and the methods that implement calls.
+// Package posix/file is the common part: open file descriptions, descriptor tables and waiting. A family is one kind of files or
+// sockets, such as pipes, and has a package between posix/file and this one. A family knows neither processes nor other families,
+// unless its package comment says so. This package has the state of processes, and the methods that implement calls.
 //
 // # Terminals
 //

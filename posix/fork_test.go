@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
 // A child has the parent's descriptors, which refer to the same open files, and its own table.
@@ -88,7 +89,7 @@ func TestSharedDescriptors(t *testing.T) {
 // An interrupt ends every kind of wait with EINTR.
 func TestInterrupt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		interrupt := make(chan struct{}, 1)
+		interrupt := file.NewInterrupt()
 		p := New(Options{}).Task(interrupt)
 		fds, errno := p.Pipe2(0)
 		ok(t, errno)
@@ -108,7 +109,7 @@ func TestInterrupt(t *testing.T) {
 			done := make(chan Errno)
 			go func() { done <- wait() }()
 			synctest.Wait()
-			interrupt <- struct{}{}
+			interrupt.Raise()
 			got := <-done
 			if name == "write" && got == 0 { // the call has written some bytes; the next call blocks before it writes any
 				continue

@@ -42,7 +42,7 @@ func (p *Process) Identity() *credential.Set {
 	return &c
 }
 
-// ChangeIdentity replaces the credentials of the task. p has an identity.
+// ChangeIdentity replaces the credentials of the task, which SetIdentity must have set before.
 func (p *Process) ChangeIdentity(c credential.Set) { p.who.set.Store(&c) }
 
 // sight returns the view of the file tree with the credentials of the thread. The view must not be modified.

@@ -10,7 +10,7 @@ import (
 // the Mapped closes.
 type Mapped struct {
 	Node   fs.Node
-	Place  fs.Place // set for an executable only
+	Place  fs.Place // location of the file; set for execve(2) only
 	Handle fs.Handle
 	Flags  fs.Flags // access mode of the descriptor
 	Attr   fs.Attr

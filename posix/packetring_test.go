@@ -60,7 +60,7 @@ func mappedRing(t *testing.T, version int, request []byte, size int) (p *Process
 		_, errno := p.Send(udp, []byte(text), Outgoing{To: localhost(9)})
 		ok(t, errno)
 		b := make([]byte, 100)
-		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // at this time the frame is in the ring
+		if r, errno := p.Recv(receiver, b, 0); errno != 0 || string(b[:r.N]) != text { // after the datagram has arrived at receiver, its frame is in the ring
 			t.Fatalf("%q, %v", b[:r.N], errno)
 		}
 	}

@@ -30,13 +30,11 @@ type Process struct {
 	*System
 	*place
 	*own
-	fds *file.Table
-	who *identity // thread ID and credentials; nil for a Go program
-	// interrupt ends a wait of the thread with EINTR. Its owner sends, a waiting call receives; capacity 1; never closed; if
-	// it is full, the next wait ends at once. A nil channel never interrupts.
-	interrupt <-chan struct{}
-	bed       *file.Bed // keeps the thread's Sleeper between waits; nil for a Go program
-	member    Member    // the thread as job control sees it; nil: see alone
+	fds       *file.Table
+	who       *identity       // thread ID and credentials; nil for a Go program
+	interrupt *file.Interrupt // ends a wait of the thread with EINTR; nil: nothing does
+	bed       *file.Bed       // keeps the thread's Sleeper between waits; nil for a Go program
+	member    Member          // the thread as job control sees it; nil: see alone
 }
 
 // System is the state that all processes share: the network, the names of Unix sockets, FIFOs, and locks on files.

@@ -25,6 +25,10 @@ func (p *Process) Read(fd int, b []byte) (int, Errno) {
 
 // ReadOpened implements read(2) for an open file.
 func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
+	if s := o.Source(); s != nil {
+		n, err := s.ReadAt(b, 0)
+		return n, file.ToErrno(err)
+	}
 	switch f := o.File.(type) { // reads of these files depend on the calling thread
 	case *tty.Slave:
 		return f.ReadFor(caller{p}, b, o.Nonblocking())

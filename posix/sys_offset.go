@@ -1,6 +1,8 @@
 package posix
 
 import (
+	"sync"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
@@ -168,6 +170,9 @@ func (p *Process) Sync() { p.sight().Tree.Sync() }
 // copyPiece is the size of the buffer for copies between files, in bytes.
 const copyPiece = 64 << 10
 
+// copyBuffers holds buffers for Sendfile.
+var copyBuffers = sync.Pool{New: func() any { return new([copyPiece]byte) }}
+
 // Sendfile implements sendfile(2) from a file of the file tree to any file. If offset is nil, it reads at the current offset
 // of the file. Errors: EINVAL for another kind of input; programs then read and write instead.
 func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
@@ -182,16 +187,36 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	b := make([]byte, min(max(n, 0), copyPiece))
-	got, err := f.ReadAt(b, at)
-	if err != nil || got == 0 {
-		return min(got, 0), file.ToErrno(err)
-	}
-	sent, errno := p.Write(out, b[:got])
+	done, errno := p.sendFrom(f, out, at, n)
 	if errno != 0 {
 		return -1, errno
 	}
-	return sent, f.advance(offset, at+int64(sent))
+	return done, f.advance(offset, at+int64(done))
+}
+
+// sendFrom writes up to n bytes of a file from an offset to the descriptor out. It ends early at the end of the file, when a
+// write is partial, and when a signal arrives. It returns an error only if nothing was written.
+func (p *Process) sendFrom(f *treeFile, out int, at int64, n int) (done int, errno Errno) {
+	b := copyBuffers.Get().(*[copyPiece]byte)
+	defer copyBuffers.Put(b)
+	for done < n && (done == 0 || p.interrupt == nil || !p.interrupt.Raised()) {
+		got, err := f.ReadAt(b[:min(n-done, copyPiece)], at+int64(done))
+		if err != nil || got == 0 {
+			errno = file.ToErrno(err)
+			break
+		}
+		sent := 0
+		if sent, errno = p.Write(out, b[:got]); errno != 0 {
+			break
+		}
+		if done += sent; sent < got {
+			break
+		}
+	}
+	if done > 0 {
+		errno = 0
+	}
+	return done, errno
 }
 
 // position returns the offset at which a call starts: *offset, or the current offset of the file if offset is nil. Errors:

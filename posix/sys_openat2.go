@@ -77,7 +77,7 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	}
 	from := path
 	if scoped {
-		from = strings.TrimLeft(path, "/") // with RESOLVE_IN_ROOT, an absolute path also begins at dirfd
+		from = strings.TrimLeft(path, "/") // RESOLVE_IN_ROOT: an absolute path begins at dirfd, too
 	}
 	v, at, errno := p.at(dirfd, from)
 	if errno != 0 {

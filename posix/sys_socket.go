@@ -27,7 +27,7 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	return p.install(s, typ&typeFlags)
 }
 
-// newSocket creates a socket of a family. Errors: EAFNOSUPPORT, and errors of the family.
+// newSocket creates a socket of an address family, such as AF_INET. Errors: EAFNOSUPPORT, and errors of the family.
 func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:

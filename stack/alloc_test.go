@@ -37,7 +37,7 @@ func wantNoAllocs(t *testing.T, what string, runs int, f func()) {
 		t.Errorf("%s: %v allocations", what, n)
 	}
 	least := runs
-	for range 20 { // repeats because the number of objects in use at once, and thus in the pools, varies
+	for range 20 { // runs f several times, because the number of objects in use at once, and thus in the pools, varies
 		if least = min(least, mallocs(runs, f)); least <= runs/100 {
 			return
 		}
@@ -103,8 +103,8 @@ func TestAllocsBulk(t *testing.T) {
 	}
 }
 
-// Non-blocking callers (package posix) try an operation, and are notified when to try
-// again.
+// TestAllocsWatch checks that non-blocking calls allocate nothing either. Package posix uses them: it tries an
+// operation, and Watch notifies it when to try again.
 func TestAllocsWatch(t *testing.T) {
 	client, server := connected(t, stack.Config{Shards: 2}, pipe.Config{}, false)
 	go io.CopyBuffer(struct{ io.Writer }{server}, struct{ io.Reader }{server}, make([]byte, 100))

@@ -83,7 +83,7 @@ func TestLinkConnWaits(t *testing.T) {
 		c, err := p.a.ListenLink(true, wire.TypeARP)
 		must(t, err)
 		b := make([]byte, 100)
-		time.Sleep(5 * time.Second) // until the stack has sent its address announcements
+		time.Sleep(5 * time.Second) // waits until the stack has sent its address announcements
 		for err == nil {
 			_, _, err = c.TryRead(b)
 		}

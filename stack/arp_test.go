@@ -73,8 +73,8 @@ func TestARPResolves(t *testing.T) {
 	})
 }
 
-// A reply to a packet that arrives just after an address was added triggers an ARP
-// request at once, not a second later.
+// A program tries to send while an address is being added. The first packet that succeeds triggers an ARP request at
+// once, not a second later.
 func TestARPAsksWithANewAddress(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {

@@ -2,9 +2,8 @@ package stack
 
 import "loam/stack/tcp"
 
-// arriving is a TCPConn as the destination for the bytes that the protocol machine (package tcp) receives: the ring that
-// the program reads. A large payload is not copied; the ring keeps its frame until the
-// program has read it.
+// arriving is a TCPConn as the destination for the bytes that the TCP state machine (package tcp) receives: the ring
+// that the program reads. A large payload is not copied; the ring keeps its frame until the program has read it.
 type arriving TCPConn
 
 // worthKeeping is the smallest payload whose frame is kept, in bytes. Every frame buffer
@@ -12,7 +11,7 @@ type arriving TCPConn
 // in memory. Smaller payloads are cheap to copy.
 const worthKeeping = 16 << 10
 
-// show passes a segment to the machine of its connection. If the ring keeps the frame,
+// show passes a segment to the TCP machine (package tcp) of its connection. If the receive ring keeps the frame,
 // p.frame is nil afterwards.
 func (sh *shard) show(c *TCPConn, p *packet, seg *tcp.Segment) {
 	if len(seg.Payload) < worthKeeping {
@@ -36,7 +35,7 @@ func (a *arriving) WriteAt(p []byte, off uint64) {
 
 // Commit implements tcp.Incoming.
 func (a *arriving) Commit(off uint64) {
-	if a.machine != nil { // the machine is nil while tcp.Accept is creating it
+	if a.machine != nil { // the field machine is nil while tcp.Accept is creating the TCP state machine
 		(*TCPConn)(a).noteUrgent()
 	}
 	a.received.Commit(off)

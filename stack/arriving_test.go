@@ -36,7 +36,7 @@ func TestLargeFramesWaitForTheProgram(t *testing.T) {
 				client.Write(sent)
 				client.Close()
 			}()
-			got := make([]byte, 2<<20) // reads until the windows, and with them the frames, are large
+			got := make([]byte, 2<<20) // 2 MiB, after which the receive window has grown, so the sender uses large frames
 			if _, err := io.ReadFull(server, got); err != nil {
 				t.Fatal(err)
 			}

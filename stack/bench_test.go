@@ -10,8 +10,8 @@ import (
 	"loam/stack/ring"
 )
 
-// Bulk throughput over a pipe: with an MTU of 1500, and with segmentation and checksum offloads, which a pipe need
-// not carry out.
+// BenchmarkBulk measures bulk throughput over a pipe: with an MTU of 1500, and with segmentation and checksum offloads.
+// With the offloads, large segments cross the pipe unsegmented and without checksums.
 func BenchmarkBulk(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -73,7 +73,7 @@ func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 	}
 }
 
-// abandon removes a connection although its machine still has something to send.
+// abandon removes a connection although its TCP state machine (package tcp) still has something to send.
 func (sh *shard) abandon(c *TCPConn) {
 	old := c.status.Load()
 	c.change(sh, old, old|statusEnded)

@@ -43,7 +43,7 @@ const (
 	GroupReceived       // IGMP and MLD messages received
 	GroupSent           //
 	GroupMalformed      // messages with a bad field, length, or IGMP checksum
-	GroupIgnored        // messages that a host has no use for, or that are not credible
+	GroupIgnored        // messages that a host does not need, such as reports in the newest version, and messages that cannot come from this link
 	GroupOverflow       // messages dropped because the interface loop could not keep up
 	NeighResolved       //
 	NeighFailed         // neighbours that did not answer: the waiting packets were dropped
@@ -66,7 +66,7 @@ const (
 	IPReassembly        // fragments dropped because of an overlap, a timeout or the memory limit
 	IPFragmented        // datagrams fragmented for sending
 	IPFragsSent         //
-	IPOverflow          // packets dropped because the shard's queue of packets from other shards was full, or its memory for fragments in a flood
+	IPOverflow          // packets dropped because the queue of packets from other shards was full, or, in a flood, the reassembly memory
 	ICMPReceived        //
 	ICMPSent            //
 	ICMPMalformed       //
@@ -152,7 +152,7 @@ var counterNames = [numCounters]string{
 	"ip6.bytes_received", "ip6.bytes_sent",
 }
 
-// machineCounters maps the counters of the TCP machines to counters of the stack.
+// machineCounters maps the counters of package tcp to counters of the stack.
 var machineCounters = map[tcp.Counter]Counter{
 	tcp.Retransmits: TCPRetransmits, tcp.Timeouts: TCPLossTimeouts, tcp.FastRecoveries: TCPFastRecoveries,
 	tcp.TailProbes: TCPTailProbes, tcp.Undos: TCPUndos, tcp.OutOfOrderIn: TCPOutOfOrder, tcp.DuplicatesIn: TCPDuplicates,
@@ -175,7 +175,7 @@ func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
 // tally is a set of counters, normally with one goroutine that adds and any number that
 // read. Each shard and each receiver has its own, so that adding is an uncontended atomic
-// operation. Events known to concern IPv6 are counted in the second half.
+// operation. Events known to concern IPv6 are counted in the second half of the array.
 type tally [2 * numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)          { t[which].Add(1) }

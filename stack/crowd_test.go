@@ -109,9 +109,9 @@ func (p *probe) report(b *testing.B) {
 	b.ReportMetric(ms(p.took[len(p.took)*99/100]), "ms-"+p.name+"-p99")
 }
 
-// probes returns the probes of a crowd: a ping of b from a, a connection to a port of b, and for
-// comparison a goroutine that sleeps for a millisecond and does nothing else. On a busy
-// machine it wakes up late, and no answer can be much faster.
+// probes returns the probes of a crowd: a ping from a to b, and a connection from a to a port of b. The third probe is
+// for comparison: a goroutine that only sleeps for a millisecond. On a busy machine it wakes up late, and the other
+// probes cannot be much faster than that.
 func (c *crowd) probes(b *testing.B) []*probe {
 	ping := func() error {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
@@ -140,8 +140,8 @@ func (c *crowd) probes(b *testing.B) []*probe {
 	return []*probe{{name: "ping", f: ping}, {name: "connect", f: connect}, {name: "sleep", f: sleep}}
 }
 
-// during runs the probes repeatedly while f runs, and reports them. It returns the CPU time of the
-// process meanwhile.
+// during runs the probes repeatedly while f runs, and reports their times. It returns the
+// CPU time of the process meanwhile.
 func (c *crowd) during(b *testing.B, f func()) time.Duration {
 	b.Helper()
 	over := make(chan struct{})

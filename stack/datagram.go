@@ -15,14 +15,14 @@ type Datagram struct {
 	Interface int            // index of the interface on which the datagram arrived
 	TTL, TOS  uint8
 	partial   uint16   // UDP-Lite: bytes that the checksum covers, unless it covers all
-	at        tcp.Time // see Stack.Arrived
+	at        tcp.Time // arrival time by the stack's clock: see Stack.Arrived
 }
 
 // Arrived returns when a datagram arrived, by the current wall clock.
 func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
 
 // datagram returns the description of a datagram of n bytes in a packet that arrived at
-// now.
+// the time now.
 func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
 	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }

@@ -2,15 +2,13 @@ package stack
 
 import (
 	"net/netip"
-	"sync/atomic"
 
 	"loam/link"
 )
 
-// Output of datagrams. A program's goroutine builds a datagram and queues it for the
-// shard of its flow (submit). The shard sends it when the device has room. A queued
-// datagram counts against its socket's send buffer, so a stuck device blocks programs
-// instead of filling memory.
+// Output of datagrams. A program's goroutine builds a datagram and queues it for the shard of its flow (submit). The
+// shard sends it when the device has room. A queued datagram counts against its socket's send buffer, so a stuck device
+// blocks programs instead of filling memory.
 
 // outgoing is a datagram being sent: a complete IP packet and its path.
 type outgoing struct {
@@ -29,37 +27,12 @@ type datagramOwner interface {
 	sent(size int)
 }
 
-// sendBuffer counts the bytes that a socket has queued for sending.
-type sendBuffer struct {
-	pending atomic.Int64 // bytes of the frame buffers that are queued
-	starved atomic.Bool  // a writer has found no room
-}
-
-// defaultSendBuffer is the default limit of queued data per socket, in bytes of frame
-// buffers.
+// defaultSendBuffer is the default limit of queued data per socket, in bytes of frame buffers.
 const defaultSendBuffer = 1 << 20
 
-// room reports whether a datagram may be sent now. If not, a later call of give will
-// return true.
-func (b *sendBuffer) room(limit int) bool {
-	if b.pending.Load() < int64(limit) {
-		return true
-	}
-	b.starved.Store(true)
-	return b.pending.Load() < int64(limit)
-}
-
-func (b *sendBuffer) take(size int) { b.pending.Add(int64(size)) }
-
-// give releases size bytes and reports whether a writer is waiting for room.
-func (b *sendBuffer) give(size int) bool {
-	b.pending.Add(int64(-size))
-	return b.starved.Load() && b.starved.Swap(false)
-}
-
-// submit queues a datagram for the shard. If the datagram goes to this host, the calling goroutine runs the turn if it
-// can: a wake of the loop costs more than the turn. To another host the loop sends, since it sends several datagrams
-// with one call to the device.
+// submit queues a datagram for the shard. If the datagram goes to this host, the calling goroutine does the shard's
+// work if it can, because waking the shard's loop costs more than the work. A datagram to another host is left to the
+// loop, which sends several datagrams with one call to the device.
 func (sh *shard) submit(o *outgoing) {
 	// the frame belongs to the shard after it is queued, so it is examined before
 	here := o.path.ifc.loopback && o.frame.Len() <= lightBytes

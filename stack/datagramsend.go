@@ -9,9 +9,8 @@ import (
 
 // Output common to all datagram sockets.
 
-// beginWrite returns the destination and the options for a datagram; the zero AddrPort
-// stands for the peer. Errors: ErrClosed, ErrNoDestination, those of tables.destination,
-// and a pending ICMP error about an earlier datagram.
+// beginWrite returns the destination and the options for a datagram; the zero AddrPort stands for the peer. Errors:
+// ErrClosed, ErrNoDestination, those of tables.destination, and a pending ICMP error about an earlier datagram.
 func (c *datagramSocket) beginWrite(to netip.AddrPort) (t *tables, o UDPOptions, remote netip.AddrPort, err error) {
 	if err := c.Err(); err != nil {
 		return nil, o, remote, err
@@ -56,9 +55,8 @@ func (c *datagramSocket) pathTo(t *tables, dst netip.Addr, by *UDPSend) (src net
 	return src, p, err
 }
 
-// prepare returns the path and the IP header of a datagram. Errors: those of pathTo,
-// ErrAccess for a broadcast without the option, ErrNotAvailable if there is no source
-// address.
+// prepare returns the path and the IP header of a datagram. Errors: those of pathTo, ErrAccess for a broadcast without
+// the option, ErrNotAvailable if there is no source address.
 func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (path, ipHeader, error) {
 	dst := remote.Addr()
 	src, p, err := c.pathTo(t, dst, by)
@@ -92,11 +90,10 @@ func (c *datagramSocket) prepare(t *tables, proto wire.Protocol, remote netip.Ad
 	return p, header, nil
 }
 
-// outgoing returns a complete packet ready for submit, and counts it against the send
-// buffer.
+// outgoing returns a complete packet ready for submit, and counts it against the send buffer.
 func (c *datagramSocket) outgoing(f *link.Frame, p path, h *ipHeader) outgoing {
 	size := f.Cap()
-	c.sending.take(size)
+	c.sending.Take(size)
 	return outgoing{frame: f, path: p, owner: c, size: size, local: netip.AddrPortFrom(h.src, c.local.Port()), loops: h.loops}
 }
 
@@ -105,8 +102,7 @@ func (c *datagramSocket) submit(o *outgoing, remote netip.AddrPort) {
 	c.stack.shardFor(o.local, remote).submit(o)
 }
 
-// header returns an IP header according to the options. A TTL of 0 means that the path
-// determines it.
+// header returns an IP header according to the options. A TTL of 0 means that the path determines it.
 func (o *UDPOptions) header(proto wire.Protocol, src, dst netip.Addr) ipHeader {
 	h := ipHeader{proto: proto, src: src, dst: dst, ttl: o.TTL, tos: o.TOS}
 	group := o.GroupTTL

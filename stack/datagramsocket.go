@@ -7,23 +7,23 @@ import (
 	"sync/atomic"
 
 	"loam/link"
+	"loam/stack/queue"
 	"loam/stack/socket"
 )
 
-// datagramSocket is the part that all datagram sockets share: local and remote address,
-// options, received datagrams, and datagrams being sent. UDPConn, Pinger and RawConn
-// embed it.
+// datagramSocket is the part that all datagram sockets share: local and remote address, options, received datagrams,
+// and datagrams being sent. UDPConn, Pinger and RawConn embed it.
 type datagramSocket struct {
 	watcher
 	*Memberships
 	stack      *Stack
 	network    string         // name of the network as in package net, for errors
 	local      netip.AddrPort // local address; the meaning of the port depends on the protocol
-	v6Only     bool           // the option at the time the socket was bound
+	v6Only     bool           // value of UDPOptions.V6Only when the socket was bound
 	readers    socket.Waiter
 	writers    socket.Waiter
 	queue      datagramQueue
-	sending    sendBuffer
+	sending    queue.Budget
 	failure    atomic.Pointer[error]
 	errors     errorQueue
 	pathReport atomic.Pointer[PathMTU] // for TakePathMTU; only the last report is kept
@@ -52,8 +52,7 @@ func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o 
 	}
 }
 
-// SetFilter installs f as the filter of datagrams that arrive from now on; nil removes
-// the filter.
+// SetFilter installs f as the filter of datagrams that arrive from now on; nil removes the filter.
 func (c *datagramSocket) SetFilter(f Filter) {
 	if f == nil {
 		c.filter.Store(nil)
@@ -89,8 +88,7 @@ func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 	return nil
 }
 
-// source returns the bound address if packets can be sent from it, otherwise the zero
-// Addr.
+// source returns the bound address if packets can be sent from it, otherwise the zero Addr.
 func (c *datagramSocket) source() netip.Addr {
 	if c.local.Addr().IsUnspecified() || c.local.Addr().IsMulticast() {
 		return netip.Addr{}
@@ -147,16 +145,15 @@ func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 	return nil
 }
 
-// TryReadFrom copies the oldest datagram to p and removes it. Bytes that do not fit are
-// lost; Datagram.Len is the full length. Errors: ErrWouldBlock, ErrClosed, and a pending
-// ICMP error about an earlier datagram of a connected socket.
+// TryReadFrom copies the oldest datagram to p and removes it. Bytes that do not fit are lost; Datagram.Len is the full
+// length. Errors: ErrWouldBlock, ErrClosed, and a pending ICMP error about an earlier datagram of a connected socket.
 func (c *datagramSocket) TryReadFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.Take) }
 
 // PeekFrom is TryReadFrom without removing the datagram.
 func (c *datagramSocket) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.Peek) }
 
-// read returns the pending error if there is one, otherwise the datagram that from
-// returns. Errors: ErrWouldBlock, ErrClosed.
+// read returns the pending error if there is one, otherwise the datagram that the
+// function from returns. Errors: ErrWouldBlock, ErrClosed.
 func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool)) (int, Datagram, error) {
 	if err := c.Err(); err != nil {
 		return 0, Datagram{}, err
@@ -172,8 +169,7 @@ func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool))
 	return 0, Datagram{}, ErrWouldBlock
 }
 
-// wants truncates a datagram to the length that the filter returns, and reports whether
-// the datagram is delivered.
+// wants truncates a datagram to the length that the filter returns, and reports whether the datagram is delivered.
 func (c *datagramSocket) wants(f *link.Frame, info *Datagram) bool {
 	filter := c.filter.Load()
 	if filter == nil {
@@ -209,8 +205,7 @@ func (c *datagramSocket) Err() error {
 	return nil
 }
 
-// Waiting returns the number of datagrams that can be read now, and the length of the
-// first in bytes.
+// Waiting returns the number of datagrams that can be read now, and the length of the first datagram in bytes.
 func (c *datagramSocket) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now.
@@ -236,19 +231,18 @@ func (c *datagramSocket) Events() Events {
 	return e
 }
 
-// hasRoom reports whether a datagram may be sent now. If not, Writable will be reported
-// later.
+// hasRoom reports whether a datagram may be sent now. If not, Writable will be reported later.
 func (c *datagramSocket) hasRoom() bool {
 	limit := defaultSendBuffer
 	if n := c.Options().SendBuffer; n != 0 {
 		limit = n
 	}
-	return c.sending.room(limit)
+	return c.sending.Room(limit)
 }
 
 // sent implements datagramOwner.
 func (c *datagramSocket) sent(size int) {
-	if c.sending.give(size) {
+	if c.sending.Give(size) {
 		c.writers.Ring()
 		c.reportEvents(Writable)
 	}
@@ -262,8 +256,8 @@ func (c *datagramSocket) fail(err error) {
 	c.reportEvents(Error | Readable | Writable)
 }
 
-// closeBy closes the socket. leave must remove it from the shards' tables. Errors:
-// ErrClosed if the socket is already closed.
+// closeBy closes the socket. The function leave must remove it from the shards' tables.
+// Errors: ErrClosed if the socket is already closed.
 func (c *datagramSocket) closeBy(leave func()) error {
 	c.mu.Lock()
 	if c.closed {

@@ -119,8 +119,8 @@ func TestFullDeviceHoldsUDP(t *testing.T) {
 	})
 }
 
-// Frames of the interface itself are sent first when there is room again, so a busy link
-// does not lose its neighbours.
+// When a full device has room again, frames of the interface loop (here an ARP reply) are sent before queued packets.
+// Otherwise neighbours would become unreachable on a busy link.
 func TestFullDeviceLetsARPThrough(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 8}, func(t *testing.T, w *peer) {
 		w.arps = true
@@ -163,17 +163,34 @@ func TestFullDeviceBoundsARP(t *testing.T) {
 func TestFullDeviceDropsAnswers(t *testing.T) {
 	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
 		w.stop()
-		for range 100 {
+		for range 200 {
 			w.sendICMP(wire.ICMPv4{Type: wire.ICMPv4Echo}, nil)
 			w.tcp(5000, 9).send(wire.SYN, "")
 		}
 		synctest.Wait()
 		c := w.s.Counters()
-		if c.Get(stack.ICMPNoRoom) == 0 || c.Get(stack.ICMPNoRoom)+c.Get(stack.ICMPEcho) != 100 {
-			t.Errorf("of 100 requests %d were answered and %d dropped", c.Get(stack.ICMPEcho), c.Get(stack.ICMPNoRoom))
+		if c.Get(stack.ICMPNoRoom) == 0 || c.Get(stack.ICMPNoRoom)+c.Get(stack.ICMPEcho) != 200 {
+			t.Errorf("of 200 requests %d were answered and %d dropped", c.Get(stack.ICMPEcho), c.Get(stack.ICMPNoRoom))
 		}
-		if c.Get(stack.TCPNoRoom) == 0 || c.Get(stack.TCPNoRoom)+c.Get(stack.TCPResetsSent) != 100 {
-			t.Errorf("of 100 SYNs %d were reset and %d dropped", c.Get(stack.TCPResetsSent), c.Get(stack.TCPNoRoom))
+		if c.Get(stack.TCPNoRoom) == 0 || c.Get(stack.TCPNoRoom)+c.Get(stack.TCPResetsSent) != 200 {
+			t.Errorf("of 200 SYNs %d were reset and %d dropped", c.Get(stack.TCPResetsSent), c.Get(stack.TCPNoRoom))
+		}
+		w.start()
+	})
+}
+
+// Resets that fill a full device leave room for the reply to an echo request.
+func TestFullDeviceAnswersPing(t *testing.T) {
+	byHandOn(t, pipe.Config{Depth: 1}, func(t *testing.T, w *peer) {
+		w.stop()
+		for range 200 {
+			w.tcp(5000, 9).send(wire.SYN, "")
+		}
+		w.sendICMP(wire.ICMPv4{Type: wire.ICMPv4Echo}, nil)
+		synctest.Wait()
+		c := w.s.Counters()
+		if c.Get(stack.TCPNoRoom) == 0 || c.Get(stack.ICMPEcho) != 1 {
+			t.Errorf("%d resets were dropped, and %d echo requests were answered", c.Get(stack.TCPNoRoom), c.Get(stack.ICMPEcho))
 		}
 		w.start()
 	})

@@ -15,8 +15,8 @@ import (
 	"loam/wire"
 )
 
-// DHCP on an interface (RFC 2131). The peer answers with the server machine when the
-// script asks it to.
+// DHCP on an interface (RFC 2131). In these tests, the stack's peer runs the DHCP server of package dhcp. The server
+// answers when the script calls leasing.answer.
 
 // leasing is a peer with a DHCP server.
 type leasing struct {

@@ -12,8 +12,8 @@ import (
 	"loam/wire"
 )
 
-// DHCPv6 on an interface: what it requests after router advertisements, and how it
-// applies the replies. The protocol machines have their own tests (package dhcp).
+// DHCPv6 on an interface: what it requests after router advertisements, and how it applies the replies. The clients in
+// package dhcp have their own tests.
 
 var lease6 = netip.MustParseAddr("2001:db8:1::77")
 

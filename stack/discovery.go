@@ -9,12 +9,12 @@ type Discovery uint8
 
 // Path MTU discovery modes. Unlike on Linux, the numbers start with the default.
 const (
-	DiscoverWant      Discovery = iota // set DF if the datagram fits the path MTU, otherwise fragment
+	DiscoverWant      Discovery = iota // Don't-Fragment (DF) is set if the datagram fits the path MTU; otherwise the datagram is fragmented
 	DiscoverDont                       // Don't-Fragment is never set
 	DiscoverDo                         // packets are never fragmented
-	DiscoverProbe                      // never fragment, and use the MTU of the interface instead of the path MTU
+	DiscoverProbe                      // packets are never fragmented, and the interface's MTU replaces the path MTU
 	DiscoverInterface                  // like DiscoverProbe, without DF; reports of routers are ignored
-	DiscoverOmit                       // like DiscoverInterface, but fragment if too long for the interface
+	DiscoverOmit                       // like DiscoverInterface, but packets too long for the interface are fragmented
 )
 
 // byPath reports whether the known path MTU applies.
@@ -28,8 +28,8 @@ func (d Discovery) cuts() bool {
 // believes reports whether MTU reports of routers are accepted.
 func (d Discovery) believes() bool { return d < DiscoverInterface }
 
-// reports returns whether the program of a connected socket gets a router's MTU report for
-// dst as an error. As on Linux, for IPv4 it does even if the report is not believed.
+// reports returns whether the program of a connected socket gets a router's MTU report for dst as an error. As on
+// Linux, a program that uses IPv4 gets the error even if the report is not believed.
 func (d Discovery) reports(dst netip.Addr) bool {
 	return d != DiscoverDont && (d.believes() || dst.Is4())
 }
@@ -71,7 +71,7 @@ func (s *Stack) narrowPath(p *path, dst netip.Addr) {
 // PathMTU reports the MTU of a path for which a packet was too long (RFC 3542 section
 // 11.3).
 type PathMTU struct {
-	To  netip.Addr // with a zone if the address is link-local
+	To  netip.Addr // destination, with a zone if it is link-local
 	MTU int        // the path MTU in bytes
 }
 

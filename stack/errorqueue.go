@@ -12,7 +12,7 @@ import (
 // IPV6_RECVERR of ipv6(7)).
 type DatagramError struct {
 	Err        error          // the error for the program
-	Local      bool           // detected by this host; otherwise reported by an ICMP message
+	Local      bool           // the error was detected by this host; otherwise an ICMP message reported it
 	Type, Code uint8          // type and code of the ICMP message
 	Info       uint32         // the MTU if the datagram was too long, otherwise the pointer or other data of the message
 	To         netip.AddrPort // destination of the datagram that was not delivered

@@ -21,7 +21,7 @@ func fragment(h wire.IPv4, payload []byte, from, to int) []byte {
 	return packet(h, payload[from:to])
 }
 
-// sendFragments sends bytes from:to of the payload in fragments of 1000 bytes.
+// sendFragments sends payload[from:to] in fragments of 1000 bytes.
 func (w *peer) sendFragments(h wire.IPv4, payload []byte, from, to int) {
 	w.t.Helper()
 	for ; from < to; from += 1000 {
@@ -119,7 +119,7 @@ func TestOverlapsRefused(t *testing.T) {
 	})
 }
 
-// Fragments of a datagram of more than 65535 bytes ("ping of death").
+// A fragment that ends beyond 65535 bytes, the maximum length of a datagram ("ping of death"), is dropped.
 func TestOversizeRefused(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		before := w.s.Counters()

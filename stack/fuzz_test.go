@@ -21,8 +21,8 @@ import (
 // The input is a sequence of frames. Each frame follows a two-byte length, whose top bits
 // request repairs so that the fuzzer gets past the checksums:
 //
-//	0x8000  the Ethernet header, which then is not in the input
-//	0x4000  the IP header's checksum and the transport's
+//	0x8000  prepend the Ethernet header, which the input then lacks
+//	0x4000  correct the checksums of the IP header and of the transport header
 func FuzzReceive(f *testing.F) {
 	for _, seed := range receiveSeeds() {
 		f.Add(seed)

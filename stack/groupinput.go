@@ -25,7 +25,7 @@ func (sh *shard) inputIGMP(p *packet) {
 	}
 }
 
-// inputGroup processes a message with a valid checksum.
+// inputGroup processes an IGMP or MLD message whose checksum is valid.
 func (sh *shard) inputGroup(p *packet, protocol wire.GroupProtocol) {
 	sh.tally.count(GroupReceived)
 	m, err := wire.ParseGroupMessage(protocol, p.payload())

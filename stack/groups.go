@@ -11,14 +11,13 @@ import (
 	"loam/wire"
 )
 
-// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets
-// receive, and what is reported to the link. The interface loop runs the machines of
-// package group. An interface with AcceptAny faces one guest and receives everything, and
-// "lo" has no link; neither reports groups.
+// Multicast groups of an interface (RFC 1112, RFC 4291 section 2.7): which groups sockets receive, and what is reported
+// to the link. The interface loop runs the state machines of package group. An interface with AcceptAny faces one guest
+// and receives everything, and "lo" has no link; neither reports groups.
 
 // receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {
-	mu sync.RWMutex // guards of
+	mu sync.RWMutex // guards the field named of
 	of map[netip.Addr]*group.Reception
 }
 
@@ -65,8 +64,8 @@ func (r *receptions) receives(addr, source netip.Addr) bool {
 	return wanted != nil && wanted.Accepts(source)
 }
 
-// groupHosts has the machines of an interface, by wire.GroupProtocol; nil: groups are not
-// reported.
+// groupHosts has the state machines (package group) of an interface, by wire.GroupProtocol: one for IGMP and one for
+// MLD. nil: groups are not reported.
 type groupHosts [2]*group.Host
 
 // groupHeaders has the length of the IP headers of IGMP and MLD messages, in bytes,
@@ -88,7 +87,7 @@ var routerAlert6 = wire.IPv6Ext{Next: wire.ProtoICMPv6, Data: []byte{wire.IPv6Op
 // depend on the MTU that routers advertise.
 const leastMTU6 = 1280
 
-// newGroupHosts returns machines without any group.
+// newGroupHosts returns the IGMP and MLD state machines of an interface, without any group.
 func (i *Interface) newGroupHosts() (hosts groupHosts) {
 	if i.groupless {
 		return hosts
@@ -109,14 +108,15 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// listen calls change on the reception of a group and reports the result to the link. It
-// may be called on any goroutine.
+// listen calls the function change on the reception of a group and reports the result to
+// the link. It may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
 	i.post(func(l *ifaceLoop) { l.updateFilter(addr) })
 }
 
-// join and leave count an address as a user of a group.
+// join makes the interface receive a multicast group that one of its addresses needs, and
+// leave ends that.
 func (l *ifaceLoop) join(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
 	l.updateFilter(addr)
@@ -127,7 +127,7 @@ func (l *ifaceLoop) leave(addr netip.Addr) {
 	l.updateFilter(addr)
 }
 
-// updateFilter passes the current filter of a group to its machine.
+// updateFilter passes the current source filter of a group to the IGMP or MLD state machine that reports the group.
 func (l *ifaceLoop) updateFilter(addr netip.Addr) {
 	if host := l.groups[protocolOf(addr)]; host != nil {
 		host.Listen(l.now, addr, l.receptions.filter(addr))
@@ -142,14 +142,14 @@ func (l *ifaceLoop) renewGroups() {
 	}
 }
 
-// receiveGroup processes a message from a shard.
+// receiveGroup processes an IGMP or MLD message that a shard has passed on.
 func (l *ifaceLoop) receiveGroup(m *wire.GroupMessage) {
 	if host := l.groups[m.Protocol]; host != nil {
 		host.Receive(l.now, m)
 	}
 }
 
-// sendGroups runs the machines' timers and sends their messages.
+// sendGroups runs the timers of the IGMP and MLD machines and sends their messages.
 func (l *ifaceLoop) sendGroups() {
 	for _, host := range l.groups {
 		if host == nil {

@@ -103,7 +103,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// RFC 9293 section 3.10.7.1: segments to a port without a listener.
+// RFC 9293 section 3.10.7.1: a segment to a port without a listener is answered with a reset, unless it is a reset
+// itself.
 func TestClosedPort(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		before := w.s.Counters()
@@ -242,7 +243,7 @@ func TestConnectICMP(t *testing.T) {
 			t.Fatalf("Dial: %v: host unreachable is a soft error, the attempt goes on", d.err)
 		}
 		forged := append([]byte(nil), syn.raw[:28]...)
-		forged[24]++ // a different sequence number
+		forged[24]++ // changes the sequence number in the quoted segment
 		w.sendICMP(wire.ICMPv4{Type: wire.ICMPv4Unreachable, Code: wire.CodePortUnreachable}, forged)
 		if d.returned() {
 			t.Fatalf("Dial: %v: an error about a number that was not sent is forged (RFC 5927 section 4.1)", d.err)

@@ -64,7 +64,7 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 		sh.tally.count(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).roomForReply() {
+	if !sh.link(path.ifc).roomForICMP() {
 		sh.tally.count(ICMPNoRoom)
 		return false
 	}
@@ -76,7 +76,7 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 	return true
 }
 
-// icmpPacket returns the IP packet of a message.
+// icmpPacket returns an IPv4 packet that contains an ICMP message.
 func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)

@@ -70,7 +70,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 		sh.tally.count6(IPNoRoute)
 		return false
 	}
-	if !sh.link(path.ifc).roomForReply() {
+	if !sh.link(path.ifc).roomForICMP() {
 		sh.tally.count6(ICMPNoRoom)
 		return false
 	}
@@ -80,7 +80,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 	return true
 }
 
-// icmpPacket6 returns the IP packet of a message.
+// icmpPacket6 returns an IPv6 packet that contains an ICMPv6 message.
 func icmpPacket6(src, dst netip.Addr, tos, hops uint8, h wire.ICMPv6, data []byte) *link.Frame {
 	f := link.NewFrame(len(data))
 	copy(f.Bytes(), data)

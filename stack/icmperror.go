@@ -22,7 +22,7 @@ type icmpError struct {
 	message    Datagram   // describes the message; From is its sender
 	packet     []byte     // the quoted part of our packet, and any bytes after it
 	quoted     int        // value of wire.ICMPv4.QuoteLen
-	on         *Interface // interface where the message arrived; nil: unrelated to the sender of the packet
+	on         *Interface // interface where the message arrived; nil: the loopback interface, which says nothing about the packet's path
 	unresolved bool       // a local error: the next hop does not answer
 }
 
@@ -129,9 +129,8 @@ func (sh *shard) protocolError(e *icmpError) bool {
 	return false
 }
 
-// inputError passes an ICMP error to the machine, which decides whether the quoted
-// segment is plausible. If so and the connection survives, the error is reported to a
-// program that has enabled SoftErrors.
+// inputError passes an ICMP error to the connection's TCP state machine, which decides whether the quoted segment is
+// plausible. If so and the connection survives, the error is reported to a program that has enabled SoftErrors.
 func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	soft := c.Options().softErrors(e.quote.Dst)
 	what, mss := tcp.ICMPUnreachable, 0
@@ -143,7 +142,7 @@ func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 		what, mss = tcp.ICMPTooBig, max(e.mtu, ip.MinPathMTU)-headersTCP(e.quote.Dst)
 	case e.kind.Hard():
 		what = tcp.ICMPRefused
-	case e.unresolved || soft: // in a handshake these end the attempt
+	case e.unresolved || soft: // these errors end a connection attempt
 		what = tcp.ICMPNoNeighbour
 	}
 	if !c.machine.ICMP(sh.now, what, e.quote.Seq, mss) {

@@ -6,9 +6,9 @@ import (
 	"loam/stack/queue"
 )
 
-// inbox holds the requests of other goroutines to a shard: lists under a lock that is
-// held briefly, and a doorbell. One set of lists is being filled while the shard
-// processes the other; they are swapped so that their memory is reused.
+// inbox holds the requests of other goroutines to a shard: lists under a lock that is held briefly, and a doorbell (a
+// channel of capacity 1) that wakes the shard's loop. One set of lists is being filled while the shard processes the
+// other; they are swapped so that their memory is reused.
 type inbox struct {
 	mu    sync.Mutex
 	in    asked
@@ -29,8 +29,8 @@ type asked struct {
 
 func newInbox() inbox { return inbox{wake: make(chan struct{}, 1)} }
 
-// maxServed bounds the connections of the inbox served per turn. A program may touch all
-// its connections at once, and input and timers must not wait for all of them.
+// maxServed bounds the connections of the inbox that the shard serves in one turn (one pass over its work). A program
+// may use all its connections at once, and input and timers must not wait for all of them.
 const maxServed = 64
 
 // takeInbox processes the inbox: at most maxServed connections, and all other requests.
@@ -62,7 +62,7 @@ func (sh *shard) takeInbox() {
 func (sh *shard) serveConns() {
 	in := &sh.inbox
 	most := min(len(in.work.conns), in.served+maxServed)
-	left := in.served > 0 || most < len(in.work.conns) // more of this list, or requests that came meanwhile
+	left := in.served > 0 || most < len(in.work.conns) // connections of the list are left, or requests have arrived in the meantime
 	for ; in.served < most; in.served++ {
 		in.work.conns[in.served].serve(sh)
 	}
@@ -91,7 +91,7 @@ func (in *inbox) end() {
 	in.in = asked{}
 }
 
-// ring wakes the loop unless a ring is already pending.
+// ring wakes the shard's loop, unless a wake is already pending.
 func (in *inbox) ring() {
 	select {
 	case in.wake <- struct{}{}:
@@ -99,7 +99,7 @@ func (in *inbox) ring() {
 	}
 }
 
-// touch asks the shard to serve one of its connections. It returns false if the shard has
+// touch asks the shard to look at one of its connections, and wakes the shard's loop. It returns false if the shard has
 // ended.
 func (sh *shard) touch(c *TCPConn) bool {
 	listed := sh.list(c)
@@ -107,7 +107,8 @@ func (sh *shard) touch(c *TCPConn) bool {
 	return listed
 }
 
-// list is touch without the ring. The caller must make sure that a turn follows.
+// list queues a connection as touch does, without waking the shard's loop. The caller must make sure that the shard
+// runs afterwards.
 func (sh *shard) list(c *TCPConn) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -124,15 +125,15 @@ func (sh *shard) hasEnded() bool {
 	return sh.inbox.ended
 }
 
-// post asks the shard to run f and does not wait. It returns false if the shard has
-// ended.
+// post asks the shard to run f and does not wait. It returns false if the shard has ended.
 func (sh *shard) post(f func(*shard)) bool {
 	left := sh.leave(f)
 	sh.inbox.ring()
 	return left
 }
 
-// leave is post without the ring. The caller must make sure that a turn follows.
+// leave queues f as post does, without waking the shard's loop. The caller must make sure that the shard runs
+// afterwards.
 func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()
@@ -142,8 +143,7 @@ func (sh *shard) leave(f func(*shard)) bool {
 	return !sh.inbox.ended
 }
 
-// request runs f on the shard and waits for it. It returns false if the shard has ended
-// without running f.
+// request runs f on the shard and waits for it. It returns false if the shard has ended without running f.
 func (sh *shard) request(f func(*shard)) bool {
 	done := make(chan struct{})
 	if !sh.leave(func(sh *shard) { f(sh); close(done) }) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"loam/link"
+	"loam/link/loop"
 	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/neigh"
@@ -27,13 +28,14 @@ type Interface struct {
 	name        string
 	index       int
 	device      link.Device
-	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot do it; owned by loop
-	listing     *flood.Listing  // connections whose segments the device delivers in a flood of strays; nil: the device cannot find strays; owned by loop
+	thinning    *flood.Thinning // thinning of floods by the device; nil: the device cannot thin out floods; owned by loop
+	listing     *flood.Listing  // connections whose segments the device still delivers while it drops stray segments (of no connection); nil: not supported by the device; owned by loop
 	medium      link.Medium
 	mac         wire.MAC
 	mtu         int
 	offloads    link.Offloads
 	loopback    bool
+	local       *loop.Device // the loopback device; nil: it is another device
 	acceptAny   bool
 	ipv6        bool
 	noDetection bool
@@ -42,17 +44,17 @@ type Interface struct {
 	receivers []*receiver
 	ports     []*txPort
 
-	neighbours  atomic.Pointer[map[netip.Addr]*neighbour] // replaced by loop
-	arpIn       chan wire.ARP                             // from receivers; never closed; if full, dropped and counted
-	ndIn        chan neigh.Message                        // from receivers; never closed; if full, dropped and counted
-	wanted      chan neighMessage                         // from shards; never closed; if full, the waiting packets are dropped
-	leases      chan []byte                               // DHCP messages from receivers; never closed; if full, dropped
-	dhcp6In     chan []byte                               // DHCPv6 messages from receivers; never closed; if full, dropped
+	neighbours  atomic.Pointer[map[netip.Addr]*neighbour] // addresses that are resolved; loop replaces the whole map
+	arpIn       chan wire.ARP                             // ARP packets from receivers; never closed; if the channel is full, a packet is dropped and counted
+	ndIn        chan neigh.Message                        // Neighbor Discovery messages from receivers; never closed; if full, a message is dropped and counted
+	wanted      chan neighMessage                         // next hops to resolve or to confirm, from shards; never closed; if full, packets that wait are dropped
+	leases      chan []byte                               // DHCP messages from receivers; never closed; if full, a message is dropped
+	dhcp6In     chan []byte                               // DHCPv6 messages from receivers; never closed; if full, a message is dropped
 	asking6     atomic.Bool                               // a DHCPv6 client is running
 	leasing     atomic.Bool                               // a DHCP client is running
-	routersIn   chan routerMessage                        // from receivers; never closed; if full, dropped and counted
-	groupsIn    chan wire.GroupMessage                    // from shards; never closed; if full, dropped and counted
-	redirectsIn chan redirectMessage                      // from receivers and shards; never closed; if full, dropped and counted
+	routersIn   chan routerMessage                        // messages of routers, from receivers; never closed; if full, a message is dropped and counted
+	groupsIn    chan wire.GroupMessage                    // IGMP and MLD messages from shards; never closed; if full, a message is dropped and counted
+	redirectsIn chan redirectMessage                      // redirects from receivers and shards; never closed; if full, a redirect is dropped and counted
 	routing     atomic.Int32                              // the interface's role in router discovery: routerless and the other constants
 
 	receptions receptions // multicast groups that sockets and addresses need
@@ -129,6 +131,9 @@ func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Inte
 		wake:        make(chan struct{}, 1),
 		done:        make(chan struct{}),
 		ended:       make(chan struct{}),
+	}
+	if loopback {
+		ifc.local = dev.(*loop.Device)
 	}
 	if info.Medium == link.Ethernet && !c.AcceptAny {
 		if thinner, ok := dev.(link.Thinner); ok {
@@ -242,8 +247,8 @@ func (i *Interface) addCounters(c *Counters) {
 	}
 }
 
-// CountersIPv6 returns the IPv6 packets that arrived on this interface, as counted before
-// protocol input. Counters of later stages and of output are 0.
+// CountersIPv6 returns the counts of IPv6 packets that arrived on this interface, up to the checks of the IP header.
+// Counters of later stages and of output are 0.
 func (i *Interface) CountersIPv6() (c Counters) {
 	for _, r := range i.receivers {
 		r.tally.addIPv6To(&c)

@@ -399,7 +399,7 @@ func TestExtensionHeaders(t *testing.T) {
 		name    string
 		first   wire.Protocol
 		headers [][]byte
-		want    string // "" is delivered, "-" is dropped, otherwise the reply
+		want    string // "": the packet is delivered; "-": it is dropped; otherwise: the stack's reply
 		pointer uint32
 	}{
 		{"hop-by-hop options without any", wire.ProtoHopByHop, [][]byte{ext(wire.ProtoUDP, pad...)}, "", 0},

@@ -14,7 +14,8 @@ import (
 // extension headers. The shard processes fragments, and packets to be answered with
 // "parameter problem".
 
-// receiveIPv6 processes a packet, and takes ownership of its frame. from is the link-layer address of the sender.
+// receiveIPv6 processes a packet, and takes ownership of its frame. The parameter from is
+// the link-layer address of the sender.
 func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	h, payload, err := wire.ParseIPv6(p.frame.Bytes())
 	if err != nil {
@@ -90,8 +91,8 @@ func (r *receiver) refuseIPv6(t *tables, p *packet, h *wire.IPv6) (Counter, bool
 	return 0, false
 }
 
-// martian6 is martian for IPv6. Neighbor advertisements with one of our addresses as
-// source are accepted, because they report a conflict.
+// martian6 reports whether the addresses of an IPv6 packet are impossible for a packet that another host sent over this
+// link. Neighbor advertisements with one of our addresses as source are accepted, because they report a conflict.
 func (r *receiver) martian6(t *tables, p *packet, h *wire.IPv6) bool {
 	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback() || p.dst.IsInterfaceLocalMulticast()) {
 		return true

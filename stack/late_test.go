@@ -16,7 +16,7 @@ import (
 	"loam/wire"
 )
 
-// Tests of a stack whose goroutines run later than their events.
+// Tests of a stack whose goroutines handle events late.
 
 // slowLog takes two seconds per line, so a goroutine that logs is late for its next
 // event.
@@ -52,8 +52,8 @@ func TestObjectionInTime(t *testing.T) {
 	}
 }
 
-// An objection may arrive before the address is in the tables, because that change takes
-// long with many addresses. It still removes the address.
+// Another host may object to a new address (claim it for itself) before the address is in the stack's tables, because
+// that change takes long with many addresses. The objection still removes the address.
 func TestObjectionAtOnce(t *testing.T) {
 	devA, devB := pipe.New(pipe.Config{})
 	owner, s := newHost(t, stack.Config{}, devB, addrB), stack.New(stack.Config{})

@@ -69,7 +69,7 @@ func (i *Interface) ReleaseDHCP() {
 	}
 }
 
-// awaitLease starts the DHCP client unless it is running. The first lease is sent to got.
+// awaitLease starts the DHCP client unless it is running. The first lease is sent to the channel got.
 func (l *ifaceLoop) awaitLease(hostName string, got chan dhcp.Lease) {
 	if l.dhcp == nil {
 		l.leasing.Store(true)
@@ -78,10 +78,10 @@ func (l *ifaceLoop) awaitLease(hostName string, got chan dhcp.Lease) {
 	l.dhcp.Await(got)
 }
 
-// newRandom returns a random source for a protocol machine.
+// newRandom returns a source of random numbers for a DHCP client or for router discovery.
 func newRandom() *rand.Rand { return rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())) }
 
-// receiveLease processes a message to the client port.
+// receiveLease processes a DHCP message to the client port.
 func (l *ifaceLoop) receiveLease(b []byte) {
 	if l.dhcp == nil {
 		return

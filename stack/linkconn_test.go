@@ -114,7 +114,7 @@ func TestLinkConnHearsOutgoing(t *testing.T) {
 	deaf := mustLink(t, p.a, false, stack.LinkAll)
 	deaf.IgnoreOutgoing(true)
 	b := make([]byte, 2000)
-	for err := error(nil); err == nil; { // frames that the interface has sent before
+	for err := error(nil); err == nil; { // skip the frames that the interface has sent before
 		_, _, err = deaf.TryRead(b)
 	}
 	if _, err := p.a.Ping(t.Context(), addrB, 56); err != nil {

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Under the race detector this takes a minute, as does throughput_test.go.
+// The tests of this file are not built for the race detector, under which they take a minute.
 
 package stack_test
 
@@ -44,7 +44,7 @@ func (l longPath) settled(t *testing.T) (rate float64) {
 		a, b := newHost(t, config, slow, addrA), newHost(t, config, far, addrB)
 		defer a.Close()
 		defer b.Close()
-		time.Sleep(5 * time.Second) // until duplicate detection and group reports are over
+		time.Sleep(5 * time.Second) // waits until duplicate detection and group reports are over
 		to := netip.AddrPortFrom(addrB, 80)
 		if l.ipv6 {
 			to = netip.AddrPortFrom(addrB6, 80)

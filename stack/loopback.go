@@ -31,9 +31,9 @@ func (s *Stack) attachLoopback() {
 	}
 }
 
-// Broadcast and multicast packets are also delivered on this host, to the sockets that
-// receive them on the outgoing interface (ip(7), IP_MULTICAST_LOOP). On an interface with
-// AcceptAny, the stack is a gateway and not a host of the link, so they are not.
+// Broadcast and multicast packets are also delivered on this host, to the sockets that receive them on the outgoing
+// interface (ip(7), IP_MULTICAST_LOOP). On an interface with AcceptAny, the stack is a gateway and not a host of the
+// link, so it does not deliver its own packets to itself.
 
 // loops reports whether packets to a group are also delivered on this host.
 func (o *UDPOptions) loops(group netip.Addr) bool {
@@ -43,9 +43,8 @@ func (o *UDPOptions) loops(group netip.Addr) bool {
 	return !o.NoLoop6
 }
 
-// loopBack delivers a copy of a broadcast or multicast packet on this host if anything
-// receives it. The copy is not fragmented, and its checksum counts as valid even if it
-// was left to the device.
+// loopBack delivers a copy of a broadcast or multicast packet on this host if anything receives it. The copy is not
+// fragmented, and its checksum counts as valid even if it was left to the device.
 func (sh *shard) loopBack(o *outgoing) {
 	ifc := o.path.ifc
 	if ifc.loopback || ifc.acceptAny {

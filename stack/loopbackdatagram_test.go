@@ -22,8 +22,8 @@ func loopbackPair(t testing.TB, c Config) (s *Stack, client net.Conn, server net
 	return s, client, server
 }
 
-// The caller itself sends a datagram to its own host: of the stack's goroutines, only the receiver of the loopback
-// runs for it.
+// A datagram to this host is sent by the goroutine that writes it. The only goroutine of the stack that wakes for it is
+// the receiver of the loopback interface.
 func TestLoopbackDatagramWakesOnce(t *testing.T) {
 	var wakes atomic.Int64
 	_, client, server := loopbackPair(t, Config{Resumed: func() { wakes.Add(1) }})
@@ -38,7 +38,8 @@ func TestLoopbackDatagramWakesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The receiver may still own the shard when the next datagram is sent; then the loop sends it.
+	// The receiver may still be doing the shard's work when the next datagram is sent. Then the shard's loop must wake
+	// to send it, so some datagrams cost two wakes.
 	if n := wakes.Load() - before; n > count*3/2 {
 		t.Errorf("%d wakes for %d datagrams", n, count)
 	}

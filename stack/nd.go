@@ -91,7 +91,7 @@ func (l *ifaceLoop) confirmed(addr netip.Addr) {
 	l.ndp.Confirm(l.now, addr)
 }
 
-// event returns the next event of either cache.
+// event returns the next event of the ARP cache or of the Neighbor Discovery cache.
 func (l *ifaceLoop) event() (neigh.Event, bool) {
 	if e, ok := l.arp.Event(); ok {
 		return e, true

@@ -16,9 +16,9 @@ import (
 
 // The neighbour cache of an interface, and how shards read it.
 //
-// A shard looks up a next hop in the published map, without a message to the interface
-// loop. If there is no entry, it keeps the packet and requests one (want). When the
-// machine has a result, the loop publishes a new map and notifies every shard.
+// A shard looks up a next hop in the published map, without a message to the interface loop. If there is no entry, it
+// keeps the packet and requests one (want). When the state machine (package neigh) has a result, the loop publishes a
+// new map and notifies every shard.
 
 // neighbour is a resolved next hop. Only lastUse changes.
 type neighbour struct {
@@ -45,15 +45,27 @@ const (
 	neighConfirm                  // the next hop is known to be reachable
 )
 
-// neighbour returns the link-layer address of a next hop, if it is resolved.
-func (i *Interface) neighbour(addr netip.Addr) (wire.MAC, bool) {
-	n := (*i.neighbours.Load())[addr]
+// recentHop is the result of a shard's last lookup of a next hop. Most packets of a turn
+// have the same next hop, and a comparison is cheaper than a map lookup.
+type recentHop struct {
+	known *map[netip.Addr]*neighbour // the map of the lookup; the result is valid while the interface has this map
+	hop   netip.Addr
+	found *neighbour // nil if hop is not resolved
+}
+
+// neighbour returns the link-layer address of a next hop, if it is resolved, and reports
+// the use to the loop.
+func (l *txLink) neighbour(hop netip.Addr) (wire.MAC, bool) {
+	if known := l.ifc.neighbours.Load(); l.recent.known != known || l.recent.hop != hop {
+		l.recent = recentHop{known, hop, (*known)[hop]}
+	}
+	n := l.recent.found
 	if n == nil {
 		return wire.MAC{}, false
 	}
-	now := int64(i.stack.now())
+	now := int64(l.shard.now)
 	if last := n.lastUse.Load(); now-last > useEvery && n.lastUse.CompareAndSwap(last, now) {
-		i.hint(neighUse, addr)
+		l.ifc.hint(neighUse, hop)
 	}
 	return n.mac, true
 }
@@ -71,8 +83,8 @@ func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
 
 func (i *Interface) confirm(addr netip.Addr) { i.hint(neighConfirm, addr) }
 
-// want requests a next hop. The result is posted to all shards. If the loop is too busy
-// to accept the request, the waiting packets are dropped.
+// want requests the link-layer address of a next hop. The result is posted to all shards.
+// If the loop is too busy to accept the request, the waiting packets are dropped.
 func (i *Interface) want(sh *shard, addr netip.Addr) {
 	if i.hint(neighWant, addr) {
 		return
@@ -176,7 +188,7 @@ func (i *Interface) loop() {
 			l.receiveGroup(&m)
 		case m := <-i.wanted:
 			l.now = i.stack.now()
-			l.takeRequests() // the packet's source address may be among the requests
+			l.takeRequests() // the request that adds the packet's source address may still be queued
 			l.handle(m)
 		case <-i.wake:
 			l.now = i.stack.now()
@@ -205,14 +217,14 @@ func (i *Interface) loop() {
 		l.advanceRouters()
 		l.thinning.Advance(l.now)
 		l.sendARP()
-		l.sendGroups() // first: a switch may otherwise filter the replies to the messages that follow
+		l.sendGroups() // group reports come before sendND: a switch that does not know our groups may filter the replies
 		l.sendND()
 		l.arm()
 	}
 }
 
-// mostAtOnce bounds the messages of each kind that catchUp processes. The machines can
-// hold as many replies.
+// mostAtOnce bounds the messages of each kind that catchUp processes. The ARP and Neighbor Discovery machines have room
+// for the replies to that many messages.
 const mostAtOnce = 32
 
 // catchUp processes messages of neighbours that are already queued when a timer is due.
@@ -257,8 +269,7 @@ func (l *ifaceLoop) handle(m neighMessage) {
 	if m.kind != neighWant {
 		return
 	}
-	// The machine reports only changes, so a result that is already known is published
-	// here.
+	// Package neigh reports only changes as events, so a result that is already known is published here.
 	switch answer {
 	case neigh.Found:
 		l.publishOne(m.addr, mac)
@@ -267,7 +278,8 @@ func (l *ifaceLoop) handle(m neighMessage) {
 	}
 }
 
-// publish processes the events of the machines.
+// publish applies the events of the ARP and Neighbor Discovery machines: resolved and failed neighbours, and address
+// conflicts.
 func (l *ifaceLoop) publish() {
 	for {
 		e, ok := l.event()
@@ -366,8 +378,8 @@ func (l *ifaceLoop) sendFrame(f *link.Frame) {
 	}
 }
 
-// arm sets the timer to the earliest deadline of all machines. As in shard.arm, a timer
-// set too early is not changed.
+// arm sets the timer to the earliest deadline of everything that the interface loop runs. As in shard.arm, a timer set
+// too early is not changed.
 func (l *ifaceLoop) arm() {
 	next := min(l.arp.Deadline(), l.ndp.Deadline(), l.dhcp.Deadline(), l.routersDeadline(), l.groupsDeadline(), l.redirects.Deadline(), l.thinning.Deadline())
 	if next >= l.armed {

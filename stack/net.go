@@ -9,10 +9,10 @@ import (
 	"loam/stack/socket"
 )
 
-// The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn,
-// TCPListener a net.Listener, UDPConn and RawConn both a net.PacketConn and a net.Conn.
-// Each call tries the operation and, while it would block, waits for the doorbell of its
-// direction. dial.go makes sockets from address strings.
+// The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn, TCPListener a net.Listener,
+// UDPConn and RawConn both a net.PacketConn and a net.Conn. Each call tries the operation. While it would block, the
+// call waits until the shard signals the reading or the writing side of the socket, and tries again. dial.go makes
+// sockets from address strings.
 
 var (
 	_ net.Conn       = (*TCPConn)(nil)
@@ -52,7 +52,7 @@ func (c *TCPConn) Read(p []byte) (int, error) {
 // calls are serialized: the bytes of one call are never interleaved with the bytes of
 // another.
 func (c *TCPConn) Write(p []byte) (int, error) {
-	c.turn.Lock() // an event that ends the holder's wait then ends ours
+	c.turn.Lock() // when the first of several writers fails, the next one tries, and fails for the same reason
 	defer c.turn.Unlock()
 	done := 0
 	for {

@@ -65,7 +65,7 @@ func (h *hub) repeat(from int) {
 	}
 }
 
-// send sends a frame or, like a hub, drops it.
+// send sends a frame to a port, or drops it if the port has no room.
 func (h *hub) send(port link.Device, f *link.Frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -118,7 +118,7 @@ func TestThreeHosts(t *testing.T) {
 		}
 		all := mustListenUDP(t, hosts[1], "0.0.0.0:9", stack.UDPOptions{})
 		sender := mustListenUDP(t, hosts[0], "0.0.0.0:9", stack.UDPOptions{Broadcast: true})
-		synctest.Wait() // otherwise the hub drops frames, because a host that still processes others has no room
+		synctest.Wait() // waits until all hosts are idle: the hub drops frames to a host that has no room
 		mustWriteTo(t, sender, "to all", "10.0.0.255:9")
 		wantDatagram(t, all, "a broadcast", "to all")
 	})

@@ -14,8 +14,8 @@ import (
 // messages that are not allowed meanwhile. This file has the rules for packets sent from
 // such an address.
 
-// trial returns the kind of duplicate detection for addresses of the interface. A router
-// must not use an address before detection has finished (RFC 4429 section 3.3).
+// trial returns the kind of duplicate detection for addresses of the interface: optimistic or not. A router must not
+// use an address before detection has finished (RFC 4429 section 3.3).
 func (i *Interface) trial() neigh.Trial {
 	switch {
 	case i.medium != link.Ethernet || i.noDetection:
@@ -55,5 +55,5 @@ func (l *txLink) detour(nextHop netip.Addr, f *link.Frame) (wire.MAC, bool) {
 	if !ok || r.Interface != l.ifc.index || !r.Gateway.IsValid() {
 		return wire.MAC{}, false
 	}
-	return l.ifc.neighbour(r.Gateway.WithZone(""))
+	return l.neighbour(r.Gateway.WithZone(""))
 }

@@ -31,25 +31,25 @@ type TCPOptions struct {
 	MaxSegment        int           // TCP_MAXSEG, set before the connection is opened; zero: as the path allows
 	DeferAccept       time.Duration // TCP_DEFER_ACCEPT: how long Accept withholds connections without data
 	SynRetries        int           // TCP_SYNCNT, set before the connection is opened; zero: as in tcp.Config
+	LingerTime        time.Duration // time of SO_LINGER; zero: Close resets the connection
+	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
 	TTL               uint8         // IP_TTL: time to live of IPv4 packets; zero: 64
 	TOS               uint8         // IP_TOS: type of service of IPv4 packets; the stack sets the ECN bits
 	HopLimit          uint8         // IPV6_UNICAST_HOPS; zero: as advertised by routers, or 64
 	TrafficClass      uint8         // IPV6_TCLASS: traffic class of IPv6 packets; the stack sets the ECN bits
-	Device            *Interface    // SO_BINDTODEVICE: use only this interface; nil: any
 	SoftErrors        bool          // IP_RECVERR: transient errors are reported at once and abort a connection attempt
 	SoftErrors6       bool          // IPV6_RECVERR: transient errors of IPv6 peers are reported at once and abort a connection attempt
 	V6Only            bool          // IPV6_V6ONLY: a socket bound to :: does not accept IPv4
 	UrgentInline      bool          // SO_OOBINLINE: the urgent byte stays in the stream
 	Stamps            bool          // SO_TIMESTAMP: Arrived returns when bytes arrived
 	Linger            bool          // SO_LINGER: LingerTime applies
-	LingerTime        time.Duration // time of SO_LINGER; zero: Close resets the connection
 	ReuseAddr         bool          // SO_REUSEADDR: shares its port with sockets that have this option, unless one listens
 	ReusePort         bool          // SO_REUSEPORT: shares its port with sockets of the same user that have this option
 }
 
 const defaultTTL = 64
 
-// mss returns the payload of a segment, in bytes, if the path allows path bytes.
+// mss returns the payload of a segment. The parameter path is the payload that the path allows. Both are in bytes.
 func (o *TCPOptions) mss(path int) int {
 	if o.MaxSegment > 0 {
 		return min(path, o.MaxSegment)
@@ -65,7 +65,7 @@ func (o *TCPOptions) check() error {
 	return nil
 }
 
-// applyCongestion sets congestion control and pacing rate of the machine.
+// applyCongestion sets the congestion control and the pacing rate of a connection's TCP machine (package tcp).
 func (o *TCPOptions) applyCongestion(now tcp.Time, m *tcp.Conn) {
 	if o.Congestion != "" && o.Congestion != m.Congestion() {
 		m.SetCongestion(now, congestion.Named(o.Congestion)())
@@ -92,8 +92,8 @@ func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	return &own
 }
 
-// optionBox holds the options set by a program until the shard applies them to the
-// machine.
+// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package
+// tcp).
 type optionBox struct {
 	mu sync.Mutex
 	o  TCPOptions
@@ -139,7 +139,7 @@ func (b *optionBox) abortive() bool {
 	return b.o.Linger && b.o.LingerTime == 0
 }
 
-// apply sets the options on the machine. It runs on the shard.
+// apply applies the options to the connection's TCP state machine. It runs on the shard.
 func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	b.mu.Lock()
 	o := b.o

@@ -13,8 +13,8 @@ package stack
 // defaultOrphanBytes is the default of Config.MaxOrphanBytes, in bytes.
 const defaultOrphanBytes = 1 << 30
 
-// orphanOverhead is the memory of an orphan in addition to its unacknowledged data, in
-// bytes: its TCPConn, machine and table entries.
+// orphanOverhead is the memory of an orphan in addition to its unacknowledged data, in bytes: its TCPConn, protocol
+// machine and table entries.
 const orphanOverhead = 2 << 10
 
 // settleOrphan accounts for the memory of an orphan and resets the oldest orphans while

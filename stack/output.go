@@ -8,21 +8,21 @@ import (
 	"loam/wire"
 )
 
-// Output of packets. Each shard has a txLink per interface. It collects the frames of a
-// turn and passes them to the device together, through a txPort (txport.go) that several
-// shards may share.
+// Output of packets. Each shard has a txLink per interface. It collects the frames of a turn (one pass of the shard
+// over its work) and passes them to the device together, through a txPort (txport.go) that several shards may share.
 
 // txLink is a shard's output on one interface. It belongs to the shard.
 type txLink struct {
 	shard     *shard
 	ifc       *Interface
 	port      *txPort
-	frames    []*link.Frame                // frames of this turn; exceeds a batch only by packets that waited for a neighbour
+	frames    []*link.Frame                // frames that the shard sends at the end of the current turn; more than a batch only if packets have waited for a neighbour
 	blocked   bool                         // the device was full; resume will be called
 	opening   queue.FIFO[*TCPConn]         // connections that wait for room and are not established; served first
 	stalled   queue.FIFO[*TCPConn]         // other connections that wait for room; each connection is in at most one list, once
 	waiting   map[netip.Addr][]*link.Frame // packets whose next hop is being resolved
 	held      int                          // number of packets in waiting
+	recent    recentHop                    // the last next hop that was looked up
 	datagrams queue.FIFO[outgoing]         // datagrams that wait for room, in order; bounded by their send buffers
 	goOn      func(*shard)                 // resume as a func value, allocated once
 }
@@ -73,12 +73,17 @@ func (sh *shard) unlink(ifc *Interface) {
 // the queue grow without bound.
 func (l *txLink) room() bool { return l.roomFor(link.BatchSize) }
 
-// roomForReply is room for packets that are not kept for later: resets, SYN cookies,
-// ICMP. A second batch is reserved for them, because connections fill the first batch as
-// soon as there is room.
-func (l *txLink) roomForReply() bool { return l.roomFor(2 * link.BatchSize) }
+// roomForReset is room for resets and SYN cookies, which are not kept for later. A second
+// batch is reserved for them, because connections fill the first batch as soon as there is
+// room.
+func (l *txLink) roomForReset() bool { return l.roomFor(2 * link.BatchSize) }
 
-// roomFor reports whether fewer than most frames are queued, after a flush if necessary.
+// roomForICMP is room for ICMP messages, which are not kept for later. A third batch is
+// reserved for them: when many connections close at once, resets fill the second batch,
+// and an echo request must still get its reply.
+func (l *txLink) roomForICMP() bool { return l.roomFor(3 * link.BatchSize) }
+
+// roomFor reports whether the number of queued frames is less than the limit most, after a flush if necessary.
 func (l *txLink) roomFor(most int) bool {
 	if len(l.frames) < most {
 		return true
@@ -112,8 +117,8 @@ func (l *txLink) resume(sh *shard) {
 	l.resumeDatagrams()
 }
 
-// maxResumed bounds the stalled connections that send per turn, so that input is
-// processed in between.
+// maxResumed bounds the connections that send in one turn of the shard because a full device has room again, so that
+// input is processed in between.
 const maxResumed = link.BatchSize
 
 // unstall lets connections that wait for room send, in order of arrival and while there
@@ -168,7 +173,7 @@ func (l *txLink) push(mac wire.MAC, f *link.Frame) {
 	l.append(f)
 }
 
-// append adds a frame to the frames of this turn.
+// append adds a frame to those that the shard passes to the device at the end of its current turn (pass over its work).
 func (l *txLink) append(f *link.Frame) {
 	if s := l.shard.stack; s.linkConns.Load() != nil {
 		s.tapOutgoing(&l.shard.tally, l.ifc, f, nil)
@@ -182,12 +187,12 @@ func (l *txLink) resolve(nextHop netip.Addr) (wire.MAC, bool) {
 		return wire.MulticastMAC(nextHop), true
 	}
 	if nextHop.Is6() {
-		return l.ifc.neighbour(nextHop)
+		return l.neighbour(nextHop)
 	}
 	if l.shard.tables.local[nextHop].broadcast || nextHop == limitedBroadcast {
 		return wire.Broadcast, true
 	}
-	return l.ifc.neighbour(nextHop)
+	return l.neighbour(nextHop)
 }
 
 // wait keeps a packet until its next hop is resolved or has failed.
@@ -254,8 +259,8 @@ func (l *txLink) drop() {
 	}
 }
 
-// output asks every connection touched in this turn for segments and passes them to the
-// devices. Connections that have waited for room come first.
+// output asks every connection that had an event in this turn for segments and passes them to the devices. Connections
+// that have waited for room come first.
 func (sh *shard) output() {
 	for _, l := range sh.links {
 		l.unstall()
@@ -270,9 +275,6 @@ func (sh *shard) output() {
 	sh.spare = dirty[:0]
 	for _, l := range sh.links {
 		l.flush()
-	}
-	if len(sh.dirty) > 0 { // some connections have more to send: continue after the input
-		sh.inbox.ring()
 	}
 }
 

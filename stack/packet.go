@@ -23,8 +23,8 @@ type packet struct {
 	broadcast bool   // dst, the destination, is a broadcast or multicast address
 	group     bool   // the destination of the frame was a group address
 	problem   uint8  // IPv6: 1 + the code of the "parameter problem" to answer with; 0: none
-	toMany    bool   // with problem: answer even if dst is a multicast address
-	problemAt uint16 // IPv6: offset of the problem, otherwise of the field that names proto
+	toMany    bool   // used with problem: an answer is sent even if dst is a multicast address
+	problemAt uint16 // IPv6: offset of the problem or, if problem is 0, of the field that names proto
 }
 
 // payload returns the payload of the IP packet.

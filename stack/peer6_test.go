@@ -85,7 +85,7 @@ func (w *peer) sendICMP6(h wire.ICMPv6, data []byte) {
 	w.send6(wire.IPv6{NextHeader: wire.ProtoICMPv6}, message6(addrB6, addrA6, h, data))
 }
 
-// sendND sends a Neighbor Discovery message. Its MAC is the destination station.
+// sendND sends a Neighbor Discovery message to the link-layer address m.MAC.
 func (w *peer) sendND(m neigh.Message) {
 	w.t.Helper()
 	b := make([]byte, m.Len())
@@ -110,7 +110,7 @@ func (f *seen) look6(t testing.TB) {
 		f.ip.Protocol, f.ip.FragOffset = f.six.frag.Next, f.six.frag.Offset
 		return
 	}
-	if h.NextHeader == wire.ProtoHopByHop { // only group messages have one
+	if h.NextHeader == wire.ProtoHopByHop { // the stack sends this header only with group messages
 		x, message, err := wire.ParseIPv6Ext(payload)
 		if err != nil || x.Next != wire.ProtoICMPv6 || !wire.ICMPv6ChecksumOK(message, h.Src, h.Dst) {
 			t.Fatalf("the stack sent %x: %v", f.raw, err)

@@ -51,7 +51,7 @@ type peer struct {
 	holding bool
 
 	mu      sync.Mutex    // guards the fields below
-	frames  [][]byte      // sent by the stack and not yet examined by the test
+	frames  [][]byte      // frames that the stack has sent and the test has not examined yet
 	stopped chan struct{} // closed by start; nil: the peer is reading
 }
 
@@ -89,7 +89,7 @@ func (w *peer) introduce() *peer {
 		w.t.Fatal(err)
 	}
 	w.ifc.SetNeighbour(addrB, macB)
-	w.advance(5 * time.Second) // until the address has been announced
+	w.advance(5 * time.Second) // waits until the address has been announced
 	w.forget()
 	return w
 }
@@ -180,8 +180,8 @@ func (w *peer) start() {
 	w.advance(0)
 }
 
-// advance lets d pass and waits until all goroutines are idle. Timers due by then have
-// fired; the stack's clocks round up to ticks of 65 µs.
+// advance lets the time d pass and waits until all goroutines are idle. Timers due by
+// then have fired; the stack's clocks round up to ticks of 65 µs.
 func (w *peer) advance(d time.Duration) {
 	time.Sleep(d + 2*timer.Tick)
 	synctest.Wait()
@@ -361,7 +361,7 @@ type seen struct {
 	tcp  *wire.TCP
 	udp  *wire.UDP
 	icmp *wire.ICMPv4
-	six  *six   // for IPv6; ip then has the fields common to both versions
+	six  *six   // the IPv6 fields; nil: the packet is IPv4. ip also has the fields that both versions have
 	data []byte // payload of the innermost header
 
 	group *wire.GroupMessage

@@ -47,11 +47,11 @@ func TestOneSegmentInFlight(t *testing.T) {
 		l := mustListen(t, w.s, 80, 1)
 		defer l.Close()
 		p, conn := w.accepted(l, 5000)
-		must(t, conn.SetOptions(func(o *stack.TCPOptions) { o.DelayAck = true })) // as after the quick acknowledgments
+		must(t, conn.SetOptions(func(o *stack.TCPOptions) { o.DelayAck = true })) // the same state as after the quick acknowledgments at the start of a connection
 		p.send(wire.ACK|wire.PSH, "x")
 		w.wantNone("an acknowledgment waits for the program")
 		w.advance(50 * time.Millisecond)
-		p.want("and at most for its delay", "A", "") // so the connection does not count as interactive
+		p.want("and at most for its delay", "A", "") // this single delayed acknowledgment does not make the connection interactive
 		wantRead(t, conn, "the program reads", "x", nil)
 		for range 100 {
 			p.send(wire.ACK|wire.PSH, "x")

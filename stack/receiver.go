@@ -1,7 +1,6 @@
 package stack
 
 import (
-	"encoding/binary"
 	"errors"
 	"net/netip"
 	"time"
@@ -23,7 +22,7 @@ type receiver struct {
 	out    []*batch      // batches being filled, by shard; nil when empty
 	asked  icmp.Bucket   // rate limit of ARP requests
 	full   int           // number of full batches that were read in a row
-	census flood.Census  // frames that may belong to a flood
+	census flood.Census  // counts of frames that may belong to a flood
 	ended  chan struct{} // closed by loop
 }
 
@@ -61,9 +60,8 @@ func (r *receiver) loop() {
 	}
 }
 
-// flush passes the batches to the shards, or runs the shards' turns itself. Shards always
-// drain their input, so waiting for one is bounded. Meanwhile the device queues frames,
-// and drops them when its queue is full.
+// flush passes the batches to the shards, or runs the shards' turns itself. Shards always drain their input, so waiting
+// for one is bounded. Meanwhile the device queues frames, and drops them when its queue is full.
 func (r *receiver) flush() {
 	for i, b := range r.out {
 		if b == nil {
@@ -110,8 +108,7 @@ func (r *receiver) receive(t *tables, f *link.Frame) {
 	}
 }
 
-// typeOfIP returns the type of an IP packet, judged by its first byte, for links without
-// types.
+// typeOfIP returns the type of an IP packet, judged by its first byte, for links without types.
 func typeOfIP(b []byte) wire.EtherType {
 	if len(b) > 0 && b[0]>>4 == 6 {
 		return wire.TypeIPv6
@@ -144,8 +141,7 @@ func (r *receiver) drop6(f *link.Frame, reason Counter) {
 	f.Free()
 }
 
-// receiveARP passes an ARP message to the interface loop, subject to the rate limit. It
-// takes ownership of the frame.
+// receiveARP passes an ARP message to the interface loop, subject to the rate limit. It takes ownership of the frame.
 func (r *receiver) receiveARP(f *link.Frame) {
 	a, err := wire.ParseARP(f.Bytes())
 	f.Free()
@@ -165,9 +161,8 @@ func (r *receiver) receiveARP(f *link.Frame) {
 	}
 }
 
-// Rate limit of ARP requests, per receiver: one request per arpPrice, and a burst of
-// arpBurst. Answering a request in the interface loop costs many times as much as
-// dropping it here.
+// Rate limit of ARP requests, per receiver: one request per arpPrice, and a burst of arpBurst. Answering a request in
+// the interface loop costs many times as much as dropping it here.
 const (
 	arpPrice = 500 * time.Microsecond
 	arpBurst = 1024
@@ -182,8 +177,7 @@ func (r *receiver) allowARP(a *wire.ARP) bool {
 	return r.asked.Take(r.ifc.stack.now(), arpPrice, arpBurst)
 }
 
-// receiveIPv4 checks an IPv4 packet and passes it to its shard, or to the DHCP client. It
-// takes ownership of the frame.
+// receiveIPv4 checks an IPv4 packet and passes it to its shard, or to the DHCP client. It takes ownership of the frame.
 func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	h, payload, err := wire.ParseIPv4(p.frame.Bytes())
 	if err != nil {
@@ -212,9 +206,8 @@ func (r *receiver) receiveIPv4(t *tables, p *packet) {
 	r.pass(p, payload)
 }
 
-// refuseIP reports whether a packet must be dropped because it is not for this host, and
-// why (RFC 1122 section 3.2.1.3; RFC 1812 section 5.3.7 for addresses that must not
-// appear on a link).
+// refuseIP reports whether a packet must be dropped because it is not for this host, and why (RFC 1122 section 3.2.1.3;
+// RFC 1812 section 5.3.7 for addresses that must not appear on a link).
 func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) {
 	for kind := range h.EachOption {
 		if kind == wire.OptLSRR || kind == wire.OptSSRR {
@@ -231,13 +224,12 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()):
 		return IPNotForUs, true
 	case p.group && !p.broadcast:
-		return IPMartian, true // RFC 1122 section 3.3.6
+		return IPMartian, true // a unicast packet in a group frame (RFC 1122 section 3.3.6)
 	}
 	return 0, false
 }
 
-// martian reports whether the addresses of a packet are impossible for a packet that
-// another host sent over this link.
+// martian reports whether the addresses of a packet are impossible for a packet that another host sent over this link.
 func (r *receiver) martian(t *tables, p *packet) bool {
 	if !r.ifc.loopback && (p.src.IsLoopback() || p.dst.IsLoopback()) {
 		return true
@@ -272,30 +264,10 @@ func (r *receiver) pass(p *packet, payload []byte) {
 	}
 }
 
-// shardOfPacket returns the index of the shard for a packet and reads only as much of the
-// payload as needed. Fragments of a datagram meet in the shard selected by their
-// addresses alone; the datagram is assigned again after reassembly. An ICMP error goes to
-// the shard of the flow of the packet it quotes.
+// shardOfPacket returns the index of the shard for a packet.
 func shardOfPacket(s *Stack, p *packet, payload []byte) int {
-	n := len(s.shards)
-	switch {
-	case n == 1:
-		return 0
-	case p.fragment:
-	case (p.proto == wire.ProtoTCP || p.proto == wire.ProtoUDP || p.proto == wire.ProtoUDPLite) && len(payload) >= 4:
-		return shared.ShardOf(p.src, p.dst, binary.BigEndian.Uint16(payload), binary.BigEndian.Uint16(payload[2:]), s.seed, n)
-	case p.proto == wire.ProtoICMPv6 && len(payload) > wire.ICMPv6Len:
-		if h, quoted, err := wire.ParseICMPv6(payload); err == nil && h.IsError() {
-			if q, ok := icmp.ParseQuote(quoted); ok {
-				return shared.ShardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
-			}
-		}
-	case p.proto == wire.ProtoICMP && len(payload) > wire.ICMPv4Len:
-		if h, quoted, err := wire.ParseICMPv4(payload); err == nil && h.IsError() {
-			if q, ok := icmp.ParseQuote(quoted); ok {
-				return shared.ShardOf(q.Src, q.Dst, q.SrcPort, q.DstPort, s.seed, n)
-			}
-		}
+	if p.fragment {
+		payload = nil
 	}
-	return shared.ShardOf(p.src, p.dst, 0, 0, s.seed, n)
+	return shared.ShardOfPacket(p.src, p.dst, p.proto, payload, s.seed, len(s.shards))
 }

@@ -16,7 +16,7 @@ import (
 
 var (
 	macC    = wire.MAC{2, 0, 0, 0, 0, 0xc}
-	addrC   = netip.MustParseAddr("10.0.0.3") // claimed to be another router
+	addrC   = netip.MustParseAddr("10.0.0.3") // address of another router, according to redirects
 	far     = "198.51.100.1:9"
 	routerC = wire.LinkLocal6(macC)
 	far6    = netip.MustParseAddr("2001:db8:f::1")

@@ -84,7 +84,7 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 }
 
 // startAutoconf starts router discovery unless it is running. The first usable address is
-// sent to got.
+// sent to the channel got.
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
@@ -111,7 +111,7 @@ func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	if m.advertisement != nil {
 		mac = m.advertisement.LinkAddr
 	}
-	if !mac.IsZero() && !m.src.IsUnspecified() { // RFC 4861 sections 6.2.6 and 6.3.4
+	if !mac.IsZero() && !m.src.IsUnspecified() { // the message names the sender's link-layer address (RFC 4861 sections 6.2.6 and 6.3.4)
 		l.ndp.Learn(l.now, m.src, mac, neigh.Asked)
 	}
 	switch {
@@ -137,7 +137,7 @@ func (l *ifaceLoop) advanceRouters() {
 
 func (l *ifaceLoop) routersDeadline() tcp.Time {
 	if l.advertised != nil && l.advertised.router != nil {
-		return l.advertised.router.Deadline() // such an interface does not configure itself
+		return l.advertised.router.Deadline() // an interface that is a router does not configure itself, so auto has no deadline
 	}
 	return l.auto.Deadline()
 }
@@ -149,7 +149,7 @@ func (l *ifaceLoop) sendRouterMessage(group netip.Addr, n int, put func([]byte))
 	l.sendDiscovery(f, wire.LinkLocal6(l.mac), group, wire.MulticastMAC6(group))
 }
 
-// reached reports whether a neighbour is reachable.
+// reached informs autoconfiguration, which selects routers, whether a neighbour is reachable.
 func (l *ifaceLoop) reached(addr netip.Addr, answers bool) {
 	if l.auto != nil && addr.Is6() {
 		l.auto.Reached(addr, answers)
@@ -190,7 +190,7 @@ func (c configured) Publish(what configure.Learned, was, is []autoconf.Route) {
 	})
 }
 
-// routes converts routes of the machine to routes of the stack.
+// routes converts routes of package autoconf to routes of the stack.
 func (c configured) routes(list []autoconf.Route) []Route {
 	var all []Route
 	for _, r := range list {

@@ -193,9 +193,8 @@ func TestSourceOfTheRouter(t *testing.T) {
 	})
 }
 
-// With two routers and a prefix of each, packets from an address of one prefix go through
-// its router while that answers, even if the other router is preferred (RFC 8028 section
-// 3).
+// With two routers that advertise different prefixes, packets from an address of one prefix go through the router of
+// that prefix while it answers, even if the other router is preferred (RFC 8028 section 3).
 func TestRouterOfTheSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := listening(t, stack.InterfaceConfig{NoDetection: true})

@@ -8,9 +8,8 @@ import (
 	"loam/wire"
 )
 
-// With TCP_NOTSENT_LOWAT, a write accepts at most the data that can be sent at once plus
-// the option's value. The socket is writable again when the unsent data is below half of
-// it (tcp(7)).
+// With TCP_NOTSENT_LOWAT, a write accepts at most the data that can be sent at once plus the option's value. The socket
+// is writable again when the unsent data is below half of the option's value (tcp(7)).
 func TestUnsentIsBounded(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.window = 14600

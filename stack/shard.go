@@ -15,16 +15,15 @@ import (
 	"loam/stack/timer"
 )
 
-// rxDepth is the number of batches that can wait for a shard before receivers block.
+// rxDepth is the number of batches of received packets that can wait for a shard before receivers block.
 const rxDepth = 16
 
-// shard owns the connections whose flows hash to it. All fields except rx, queued, inbox
-// and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or
-// a program's goroutine that has a small amount of work and finds the shard idle
-// (turn.go).
+// shard is one of the parallel workers of a stack. It owns the connections whose flows hash to it. All fields except
+// rx, queued, inbox and stopped belong to the goroutine that runs the turn. That is loop, or a receiver or a program's
+// goroutine that has a small amount of work and finds the shard idle (turn.go).
 //
-// A turn has four steps: process input and requests of programs; fire expired timers; ask
-// the touched connections for output; set the timer for the next deadline.
+// A turn has five steps: process input and requests of programs; fire expired timers; ask the connections that had an
+// event for output; deliver output to this host, which may repeat the previous step; set the timer for the next deadline.
 type shard struct {
 	stack *Stack
 	index int
@@ -36,8 +35,8 @@ type shard struct {
 
 	owner sync.Mutex // held by the goroutine that runs the turn; guards the fields below
 
-	now    tcp.Time // time, read once per turn
-	tables *tables  // the stack's tables, read once per turn
+	now    tcp.Time // time at the beginning of the current turn
+	tables *tables  // the stack's tables at the beginning of the current turn
 	tally  tally
 	random *rand.Rand
 
@@ -53,19 +52,21 @@ type shard struct {
 
 	waitingByAge list.List[timeWait] // the elements of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first
-	orphanBytes  int                 // sum of the fields charged of orphans, in bytes
+	orphanBytes  int                 // bytes that all orphans together are charged for (TCPConn.charged)
 
 	wheel timer.Wheel
 	timer *time.Timer
 	armed tcp.Time // time when timer fires; tcp.Never: timer is stopped
 
-	dirty      []*TCPConn // connections that were touched in this turn and are asked for output at its end
-	spare      []*TCPConn // the other of two slices that dirty alternates between
+	dirty      []*TCPConn // connections with an event in this turn, which are asked for output at its end
+	spare      []*TCPConn // memory for the next dirty list: the two slices are swapped when dirty is processed
+	local      []packet   // TCP segments to this host, which the turn delivers: see turn.go
+	spareLocal []packet   // memory for the next local list, as spare
 	links      []*txLink  // the shard's outputs, at most one per interface
 	reassembly *ip.Reassembler
 	tcpConfig  tcp.Config   // the stack's configuration, with this shard's counters
 	tcpCounts  tcp.Counters //
-	shown      *link.Frame  // frame of the segment that a machine is processing, if it may be kept
+	shown      *link.Frame  // frame of the segment that a TCP machine (package tcp) is processing, if the connection may keep the frame
 	closing    bool         // the stack is being closed: new connections are rejected
 	stopping   bool
 }
@@ -95,8 +96,8 @@ func newShard(s *Stack, index int) *shard {
 	return sh
 }
 
-// onEach runs f on every shard and waits for all of them. Listeners and sockets use it to
-// enter and leave the tables of the shards. It returns false if a shard has ended.
+// onEach runs f on every shard, one after another, and waits for each. Listeners and sockets use it to enter and leave
+// the tables of the shards. It returns false if a shard has ended.
 func (s *Stack) onEach(f func(*shard)) bool {
 	ok := true
 	for _, sh := range s.shards {
@@ -105,7 +106,7 @@ func (s *Stack) onEach(f func(*shard)) bool {
 	return ok
 }
 
-// loop runs turns until the shard is stopped.
+// loop is the shard's own goroutine. It runs turns until the shard is stopped.
 func (sh *shard) loop() {
 	defer close(sh.stopped)
 	for stopping := false; !stopping; {
@@ -134,13 +135,12 @@ func (sh *shard) loop() {
 func (sh *shard) beginTurn() {
 	sh.now = sh.stack.now()
 	sh.tables = sh.stack.tables.Load()
-	if sh.now >= sh.armed { // the timer has fired, or will fire for nothing
+	if sh.now >= sh.armed { // the timer has fired, or will find nothing to do when it fires
 		sh.armed = tcp.Never
 	}
 }
 
-// drain processes a bounded number of further batches, so that one acknowledgment covers
-// many segments.
+// drain processes a bounded number of further batches, so that one acknowledgment covers many segments.
 func (sh *shard) drain() {
 	for range rxDepth / 4 {
 		select {
@@ -153,16 +153,16 @@ func (sh *shard) drain() {
 	}
 }
 
-// maxFired bounds the timers fired per turn, because those of many connections may expire
-// together.
+// maxFired bounds the timers fired per turn, because the timers of many connections may expire together.
 const maxFired = 64
 
-// turn runs a turn, after beginTurn and input.
+// turn runs the steps of a turn that follow input processing. The caller has called beginTurn.
 func (sh *shard) turn() {
 	sh.takeInbox()
 	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)
 	sh.expireReassembly()
 	sh.output()
+	sh.exchange()
 	sh.arm()
 }
 
@@ -185,8 +185,8 @@ func (sh *shard) mark(c *TCPConn) {
 	}
 }
 
-// arm sets the timer to the earliest deadline. A timer set too early is not changed: its
-// turn finds nothing to do and sets it again.
+// arm sets the timer to the earliest deadline. A timer that is set too early is not changed: when it fires, the shard
+// finds nothing to do and sets it again.
 func (sh *shard) arm() {
 	next := min(sh.wheel.Next(), sh.reassembly.Deadline())
 	if next >= sh.armed {
@@ -207,6 +207,9 @@ func (sh *shard) end() {
 		default:
 		}
 		break
+	}
+	for i := range sh.local {
+		sh.local[i].frame.Free()
 	}
 	for _, l := range sh.links {
 		l.drop()

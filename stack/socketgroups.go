@@ -24,9 +24,9 @@ func (c *datagramSocket) JoinSourceSpecificGroup(group, source netip.Addr, on *I
 	return c.Memberships.JoinSourceSpecificGroup(group, source, on)
 }
 
-// canReceive returns an error if packets to a group cannot reach the address that the socket
-// is bound to. Linux permits such a membership, which then only applies to the host.
-// Programs on Loam can do the same with UDPOptions.Groups.
+// canReceive returns an error if packets to a group cannot reach the address that the socket is bound to. Linux permits
+// such a membership, which makes the host receive the group for other sockets. Programs on Loam can do the same with
+// UDPOptions.Groups.
 func (c *datagramSocket) canReceive(group netip.Addr) error {
 	local := c.local.Addr().WithZone("")
 	switch {

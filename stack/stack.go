@@ -36,7 +36,7 @@ type Stack struct {
 	raws      atomic.Pointer[[]*RawConn]   // raw sockets, replaced under mu; nil: none
 	linkConns atomic.Pointer[[]*LinkConn]  // link-layer sockets, replaced under mu; nil: none
 	dns       atomic.Pointer[[]netip.Addr] // name servers: see SetDNS
-	tally     tally                        // counted by programs' goroutines; shards and receivers have their own
+	tally     tally                        // counts of programs' goroutines; shards and receivers have tallies of their own
 
 	peers        flood.Peers
 	pressedUntil atomic.Int64 // the stack counts as overloaded until this tcp.Time; set by receivers: see notePressure
@@ -72,7 +72,7 @@ func New(config Config) *Stack {
 	return s
 }
 
-// now returns the time since the stack was created, the clock of all protocol machines.
+// now returns the time since the stack was created. The stack measures all times with this clock.
 func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
 
 // Counters returns a snapshot of all counters.
@@ -105,7 +105,7 @@ func (s *Stack) CountersIPv6() (c Counters) {
 	return c
 }
 
-// addCounters adds the counters of the shard and of its protocol machines to c.
+// addCounters adds the counters of the shard, of its TCP connections and of its reassembly to c.
 func (sh *shard) addCounters(c *Counters) {
 	sh.tally.addTo(c)
 	var dropped uint64
@@ -131,6 +131,6 @@ func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 // newKey returns a key of random bytes.
 func newKey() *tcp.Key {
 	var b [16]byte
-	crand.Read(b[:]) // never fails
+	crand.Read(b[:]) // crand.Read never fails
 	return tcp.NewKey(b)
 }

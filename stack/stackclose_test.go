@@ -61,7 +61,7 @@ func TestStackClose(t *testing.T) {
 		if err := w.s.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		synctest.Wait() // until all woken goroutines have ended
+		synctest.Wait() // waits until all woken goroutines have ended
 		for name, done := range calls {
 			select {
 			case err := <-done:

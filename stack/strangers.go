@@ -9,7 +9,8 @@ import (
 	"loam/wire"
 )
 
-// Limits on replies to strangers: see flood.Strangers.
+// Limits on replies to strangers, which are hosts that have not completed a handshake with this host: see
+// flood.Strangers.
 
 // know records that a host has completed a handshake, which proves its address.
 func (sh *shard) know(addr netip.Addr) { sh.strangers.Know(sh.now, addr) }
@@ -84,14 +85,17 @@ func (l *ifaceLoop) thin(kinds link.Kinds, port uint16) {
 	}
 }
 
-// countStray counts a segment that matches no connection, unless it is a SYN alone.
+// countStray counts a segment that matches no connection (a stray), unless it is a SYN without ACK. A flood of strays
+// starts thinStrays.
 func (sh *shard) countStray(ifc *Interface, seg *tcp.Segment) {
 	if ifc.listing != nil && seg.Flags&(wire.SYN|wire.ACK) != wire.SYN && sh.strays.Count(sh.now, len(sh.stack.shards), ifc.thinning) {
 		ifc.post((*ifaceLoop).thinStrays)
 	}
 }
 
-// thinStrays makes the device drop most strays. First, all shards join the set of flows, and the last one calls it again.
+// thinStrays makes the device drop most segments that belong to no connection. The device must first know all
+// connections: each shard adds its own to the device's set of flows (join), and the last shard makes the interface loop
+// call thinStrays again.
 func (l *ifaceLoop) thinStrays() {
 	flows, complete, err := l.listing.Begin(len(l.stack.shards))
 	switch {
@@ -106,7 +110,8 @@ func (l *ifaceLoop) thinStrays() {
 	}
 }
 
-// join adds the connections of the shard to the flows of an interface. Interface.loop posts it, so it runs before unlink.
+// join adds the connections of the shard to the set of flows that an interface's device delivers. Interface.loop posts
+// it, so it runs before unlink.
 func (sh *shard) join(ifc *Interface, flows *link.Flows) {
 	sh.strays.Join(flows, func(add func(local, remote netip.AddrPort)) {
 		for _, c := range sh.conns {

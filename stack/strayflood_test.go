@@ -23,7 +23,7 @@ import (
 type sieve struct {
 	*pipe.Device
 	flows  *link.Flows
-	counts []atomic.Uint32 // memory of flows
+	counts []atomic.Uint32 // counters of flows, 8 bits each
 	refuse error           // error that Flows returns; nil: none
 	every  int             // one of this number of stray segments is delivered; 0: none
 
@@ -49,7 +49,7 @@ func (s *sieve) Thin(t link.Thinning) error {
 
 func (s *sieve) Queues() []link.Queue { return []link.Queue{sieveQueue{s.Device.Queues()[0], s}} }
 
-// sum returns the number of flows in the set, as the sum of its counters.
+// sum returns the number of flows that the stack has added to the device's set, as the sum of the counters.
 func (s *sieve) sum() (n int) {
 	for i := range s.counts {
 		for w := s.counts[i].Load(); w != 0; w >>= 8 {
@@ -135,7 +135,7 @@ func (s *sieve) want(t *testing.T, sentence string, kinds ...link.Kinds) {
 	}
 }
 
-const enough = 4096 + 8 // stray segments are a flood; shards do not get exactly the same number of them
+const enough = 4096 + 8 // 4096 stray segments count as a flood; 8 more, since shards do not get exactly equal shares
 
 func TestStraysAreThinnedOut(t *testing.T) {
 	for name, shards := range map[string]int{"one shard": 1, "four shards": 4} {
@@ -249,7 +249,7 @@ func TestNoFlowsForStrays(t *testing.T) {
 	})
 }
 
-// After an interface has been detached, connections do not touch its set.
+// After an interface has been detached, connections no longer add themselves to its set of flows, or remove themselves.
 func TestDetachDuringStrayFlood(t *testing.T) {
 	bySieve(t, 2, func(t *testing.T, w *peer, s *sieve) {
 		w.throughPeer()

@@ -22,7 +22,7 @@ type tables struct {
 	tentative  []Address                        // addresses under duplicate detection (RFC 4862): see Interface.trial
 	own6       map[int][]ip.Own                 // usable IPv6 source addresses, by interface index
 	routes     []Route                          // routes as configured, in order
-	learned    map[int]configure.Learned        // from IPv6 routers, by interface index
+	learned    map[int]configure.Learned        // configuration learned from IPv6 routers, by interface index
 	lookup     ip.Table                         // routes and prefixes of addresses
 	detours    map[int]map[netip.Addr]ip.Detour // redirects, by interface index and destination: see redirected
 }
@@ -162,7 +162,7 @@ func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 		if p.Addr().Is6() && ifc.trial() != neigh.Untried {
 			t.tentative = append(t.tentative, Address{name, p})
 		}
-		ifc.announce(p) // before the first use: a neighbour request carries the source address
+		ifc.announce(p) // announced before its first use, because a neighbour request carries the source address
 		return nil
 	})
 }
@@ -174,7 +174,7 @@ func (s *Stack) RemoveAddress(name string, p netip.Prefix) error {
 		if !t.removeAddress(Address{name, p}) {
 			return ErrNotFound
 		}
-		t.byName(name).withdraw(p.Addr()) // under the lock, so that a later AddAddress is processed after it
+		t.byName(name).withdraw(p.Addr()) // called under the lock, so that a later AddAddress is processed afterwards
 		return nil
 	})
 }
@@ -278,7 +278,8 @@ type path struct {
 	nextHop netip.Addr // the destination itself or a gateway, on the link of ifc
 	source  netip.Addr // source address for a socket that has none
 	mtu     int
-	narrow  bool // the path MTU is below mtu: see ip.PathMTU
+	narrow  bool  // the path MTU is below mtu: see ip.PathMTU
+	hops    uint8 // result of hopLimit; set only in the path of a TCP connection
 
 	confirmed time.Duration // when the next hop was last confirmed reachable
 }

@@ -93,8 +93,8 @@ func TestCloseWithUnreadData(t *testing.T) {
 	})
 }
 
-// The peer first gets the data written before, such as a server's reply to a request that
-// it has not read completely.
+// A program closes a connection without reading all data. The peer first gets the data that the program wrote before,
+// such as a server's reply to a request that it has not read completely.
 func TestCloseWithUnreadDataAndAnAnswer(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
 		p.send(wire.ACK, "unread")

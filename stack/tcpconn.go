@@ -14,13 +14,11 @@ import (
 	"loam/stack/timer"
 )
 
-// TCPConn is a TCP connection as a program holds it. It connects the shard, which owns
-// the protocol machine, with the program's goroutines. They share two byte rings
-// (received, toSend), a few atomic words, and one waiter per direction.
+// TCPConn is a TCP connection as a program holds it. It connects the shard, which owns the TCP state machine, with the
+// program's goroutines. They share two byte rings (received, toSend), a few atomic words, and one waiter per direction.
 //
-// A program's goroutine never touches the machine. It puts bytes in a ring or a bit in
-// wish, and asks the shard to look at the connection (touch). The shard never waits for
-// the program; it updates status and the rings.
+// A program's goroutine never uses the TCP state machine. It puts bytes in a ring or a bit in wish, and asks the shard
+// to look at the connection (touch). The shard never waits for the program; it updates status and the rings.
 //
 // The methods in tcpconn.go are called by the program and never wait for the peer. Read,
 // Write and deadlines are in net.go. The shard's side is in tcpserve.go.
@@ -32,13 +30,14 @@ type TCPConn struct {
 	toSend        ring.Send
 	readers       socket.Waiter
 	writers       socket.Waiter
-	readMu        sync.Mutex // one reader of received at a time
-	writeMu       sync.Mutex // one writer to toSend at a time
-	turn          sync.Mutex // one Write at a time, until it has written everything
+	readMu        sync.Mutex // held while reading from received
+	writeMu       sync.Mutex // held while writing to toSend
+	turn          sync.Mutex // held by Write until it has written everything, so that Writes do not interleave
 
 	unsentLow atomic.Uint32 // TCPOptions.UnsentLow, or 0 if UnsentLow is negative
 	status    atomic.Uint32 // status bits, set by the shard and by the program
-	wish      atomic.Uint32 // wish bits, set by the program, cleared by the shard
+	wish      atomic.Uint32 // requests of the program to the shard (wish bits); the program sets them, and the shard clears them
+	label     uint32        // flow label of the connection's IPv6 packets; belongs to the shard, and is here to avoid padding
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
@@ -49,43 +48,42 @@ type TCPConn struct {
 	// The fields from here on belong to the shard of the connection.
 	machine  *tcp.Conn
 	flow     *port.Flow   // nil: a forwarder's connection, whose ports are not ours
-	listener *TCPListener // until the connection has been handed to a program
+	listener *TCPListener // the listener that received the connection, until the connection is handed to a program; then nil
 	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
 	path     path
 	device   *Interface // copy of TCPOptions.Device
-	stamped  bool       // copy of TCPOptions.Stamps
 	timer    timer.Entry
 	orphan   list.Node[TCPConn] // the connection's place in shard.orphans
 	charged  int                // the connection's share of shard.orphanBytes
+	pathSeen uint32             // the generation of the stack's path MTUs on which path is based
 	ipID     uint16
-	ttl, tos uint8  // TTL or hop limit, and type of service, that the program has set; ttl 0: pathHops is used
-	pathHops uint8  // result of path.hopLimit
-	label    uint32 // flow label of the connection's IPv6 packets
-	narrow   bool   // routers may fragment the connection's packets: see ip.PathMTU
-	dirty    bool   // the connection is in shard.dirty
-	stalled  bool   // the connection is in txLink.stalled or txLink.opening
-	removed  bool
-	evicted  bool   // the connection was an orphan and has been reset
-	pathSeen uint32 // the generation of the stack's path MTUs on which path is based
-	sawEnd   uint64 // toSend.End when the machine last learned of it
+	ttl, tos uint8 // TTL or hop limit, and type of service, that the program has set; ttl 0: path.hops is used
 
-	urgentTo       atomic.Uint64 // with wishUrgent: the end of the urgent data
-	sawUrgent      uint64        // end of the urgent data that was last published
-	urgentReported bool          // the arrival of the urgent byte has been reported
-	sendLimit      int           // limit of toSend in bytes, before unsentLow is applied
-	fixedSend      bool          // sendLimit does not grow, because the program has set it
-	reportedTo     uint64        // with wishEach: how much data had arrived at the last report
+	stamped        bool // copy of TCPOptions.Stamps
+	narrow         bool // routers may fragment the connection's packets: see ip.PathMTU
+	dirty          bool // the connection is in shard.dirty
+	stalled        bool // the connection is in txLink.stalled or txLink.opening
+	removed        bool
+	evicted        bool // the connection was an orphan and has been reset
+	urgentReported bool // the arrival of the urgent byte has been reported
+	fixedSend      bool // sendLimit does not grow, because the program has set it
+
+	sawEnd     uint64        // value of toSend.End that was last passed to the TCP state machine
+	urgentTo   atomic.Uint64 // used with wishUrgent: the end of the urgent data
+	sawUrgent  uint64        // end of the urgent data that was last published
+	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
+	reportedTo uint64        // used with wishEach: how much data had arrived at the last report
 }
 
 // Bits of TCPConn.status. A bit is never cleared.
 const (
 	statusConnected  uint32 = 1 << iota // the handshake is complete
 	statusReadClosed                    // the peer has ended its stream, and all data of the stream is in the ring
-	statusEnded                         // the machine has ended; the field failure says why
+	statusEnded                         // the TCP state machine has ended; the field failure says why
 	statusShutRead                      // the program has shut down reading
 	statusShutWrite                     // the program has shut down writing
 	statusClosed                        // the program has closed the socket
-	statusOver                          // the machine has ended or is in TIME-WAIT
+	statusOver                          // the TCP state machine has ended or is in TIME-WAIT
 )
 
 // Bits of TCPConn.wish: requests of the program to the shard.
@@ -109,14 +107,15 @@ func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 // RemoteAddrPort returns the address and port of the peer.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask sets wish bits and queues the connection for the shard unless it is already queued.
+// ask sets bits of TCPConn.wish, which are requests to the shard, and queues the connection in the shard's inbox unless
+// it is already there.
 func (c *TCPConn) ask(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
 		c.forget() // the shard has ended
 	}
 }
 
-// askNow is ask, but runs the shard's turn on the calling goroutine if the shard is idle.
+// askNow is like ask, but does the shard's work on the calling goroutine if the shard is idle.
 func (c *TCPConn) askNow(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe != 0 {
 		return
@@ -131,7 +130,7 @@ func (c *TCPConn) askNow(wish uint32) {
 // TryRead reads available data. Errors: ErrWouldBlock; io.EOF at the end of the stream;
 // the reason why the connection ended, once all received data has been read; ErrClosed.
 func (c *TCPConn) TryRead(p []byte) (int, error) {
-	status := c.status.Load() // before the ring: the bits guarantee that the ring is complete
+	status := c.status.Load() // read before the ring: a bit about the end of the stream is set after all data is in the ring
 	if status&statusClosed != 0 {
 		return 0, ErrClosed
 	}
@@ -168,7 +167,7 @@ func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	case c.soft.Load() != nil:
 		return c.takeSoft()
 	case c.wish.Or(wishRead)&wishRead != 0:
-		return ErrWouldBlock // the shard has seen the wish and no data has arrived since
+		return ErrWouldBlock // wishRead was already set, and the shard clears it when data arrives
 	case c.received.Readable() <= skip && c.status.Load()&(statusReadClosed|statusEnded) == 0:
 		return ErrWouldBlock
 	}
@@ -246,9 +245,8 @@ func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
 	return c.tryWrite(p, false)
 }
 
-// tryWrite implements TryWrite. If urgent is set, the last byte written is marked as
-// urgent. A small write into an empty send buffer runs the shard's turn on the calling
-// goroutine.
+// tryWrite implements TryWrite. If urgent is set, the last byte written is marked as urgent. After a small write into
+// an empty send buffer, the calling goroutine does the work of an idle shard, and so sends the data.
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -278,7 +276,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	first := c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
-		n += c.toSend.Write(p[n:]) // room may have appeared before the shard could see the wish
+		n += c.toSend.Write(p[n:]) // the shard may have made room before it could see wishWrite
 	}
 	c.writeMu.Unlock()
 	switch {

@@ -90,7 +90,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 		return
 	}
 	l := sh.link(path.ifc)
-	if !l.roomForReply() {
+	if !l.roomForReset() {
 		sh.tally.count(TCPNoRoom)
 		return
 	}
@@ -108,7 +108,8 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	l.transmit(path.nextHop, f)
 }
 
-// newConn creates a connection without a machine, which the caller must add.
+// newConn creates a connection without its TCP state machine. The caller must create the machine (package tcp) and set
+// it.
 func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.label = sh.stack.flowLabel(id.Local, id.Remote)
@@ -119,7 +120,7 @@ func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	return c
 }
 
-// add adds a connection with its machine to the shard.
+// add adds a connection, whose TCP state machine must exist, to the shard.
 func (sh *shard) add(c *TCPConn) {
 	sh.conns[flowOf(c.local, c.remote)] = c
 	sh.strays.Add(c.local, c.remote)
@@ -127,7 +128,7 @@ func (sh *shard) add(c *TCPConn) {
 	sh.mark(c)
 }
 
-// remove removes a connection from the shard. Its protocol machine (package tcp) has ended.
+// remove removes a connection from the shard. Its TCP state machine (package tcp) has ended.
 func (sh *shard) remove(c *TCPConn) {
 	if c.removed {
 		return

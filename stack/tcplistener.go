@@ -223,8 +223,8 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	case seg.Flags.Has(wire.ACK):
 		return !seg.Flags.Has(wire.SYN) && l.inputCookie(sh, id, seg)
 	case !seg.Flags.Has(wire.SYN):
-		return true // not a connection attempt: dropped without a reset
-	case seg.Flags.Has(wire.FIN): // used by port scanners; Linux drops SYN+FIN too
+		return true // the segment is no connection attempt, and is dropped without a reset
+	case seg.Flags.Has(wire.FIN): // only port scanners send SYN with FIN; Linux drops it, too
 		sh.tally.count(TCPMalformed)
 		return true
 	}
@@ -244,9 +244,8 @@ func (l *TCPListener) input(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) b
 	return true
 }
 
-// newConn creates a connection on the listener's port, without its machine. It returns
-// nil if a connection with the same ID exists, which can only be one that is about to
-// end.
+// newConn creates a connection on the listener's port, without its TCP state machine. It returns nil if a connection
+// with the same ID exists, which can only be one that is about to end.
 func (l *TCPListener) newConn(sh *shard, id tcp.ID) *TCPConn {
 	flow, err := sh.stack.ports.Connect(id.Local, id.Remote, l.binding.port, port.Options{})
 	if err != nil {

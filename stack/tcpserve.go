@@ -8,9 +8,8 @@ import (
 	"loam/wire"
 )
 
-// The shard's side of a TCPConn. serve passes the program's requests to the machine,
-// output passes the machine's segments to the device, and settle publishes changes to the
-// program.
+// The shard's side of a TCPConn. serve passes the program's requests to the TCP state machine, output passes the
+// machine's segments to the device, and settle publishes changes to the program.
 
 // serve processes the program's requests. It runs on the shard.
 func (c *TCPConn) serve(sh *shard) {
@@ -43,10 +42,9 @@ func (c *TCPConn) serve(sh *shard) {
 	sh.mark(c)
 }
 
-// sendWritten sends data written before a Close that resets the connection, as far as the
-// windows allow. Programs may rely on that: on other systems, data has been sent when
-// write returns. For example, a server that rejects a request before reading all of it
-// writes the reason and closes.
+// sendWritten sends data written before a Close that resets the connection, as far as the windows allow. Programs may
+// rely on that: on other systems, data has been sent when write returns. For example, a server that rejects a request
+// before reading all of it writes the reason and closes.
 func (c *TCPConn) sendWritten(sh *shard, wish uint32) {
 	if wish&wishCloseWrite != 0 {
 		c.machine.CloseWrite(sh.now)
@@ -66,7 +64,7 @@ func (c *TCPConn) forget() {
 	}
 }
 
-// noteWritten informs the machine of data written since the last call.
+// noteWritten informs the TCP state machine of data that the program has written since the last call.
 func (c *TCPConn) noteWritten(sh *shard) {
 	if end := c.toSend.End(); end != c.sawEnd {
 		c.sawEnd = end
@@ -74,11 +72,12 @@ func (c *TCPConn) noteWritten(sh *shard) {
 	}
 }
 
-// quantum is the number of frames that a connection may send before others get a turn.
+// quantum is the number of frames that a connection may send before other connections may send.
 const quantum = 32
 
-// output sends the machine's segments while there is room, and then publishes changes. It
-// runs on the shard, once per turn for each connection that was touched.
+// output sends the segments of the TCP state machine while the device has room, and then publishes changes. It runs on
+// the shard, once in each turn of the shard for each connection that received a segment, a request or a timeout in that
+// turn.
 func (c *TCPConn) output(sh *shard) {
 	if c.removed {
 		return
@@ -95,8 +94,8 @@ func (c *TCPConn) output(sh *shard) {
 	c.settle(sh)
 }
 
-// sendAll sends the machine's segments until there are no more, the device has no room,
-// or the quantum is used up.
+// sendAll sends the segments of the TCP state machine until there are no more, the device has no room, or the quantum
+// is used up.
 func (c *TCPConn) sendAll(sh *shard) {
 	var l *txLink
 	if c.path.ifc != nil {
@@ -107,6 +106,9 @@ func (c *TCPConn) sendAll(sh *shard) {
 		if l != nil && !l.room() {
 			c.stall(sh, l)
 			return
+		}
+		if len(sh.local) >= maxLocal {
+			break
 		}
 		if !c.machine.Poll(sh.now, c.maxPayload(), &out) {
 			return
@@ -122,8 +124,8 @@ func (c *TCPConn) sendAll(sh *shard) {
 	}
 }
 
-// lose drops a segment without a route. The machine will retransmit it, and gives up if
-// there is no route for long.
+// lose drops a segment without a route. The TCP state machine will retransmit it, and gives up if there is no route for
+// long.
 func (c *TCPConn) lose(sh *shard, out *tcp.Out) {
 	sh.tally.countBy(c.remote.Addr(), IPNoRoute)
 	c.machine.ICMP(sh.now, tcp.ICMPUnreachable, out.Seq, 0)
@@ -160,7 +162,8 @@ func (c *TCPConn) findPath(sh *shard) {
 		c.path = path{tables: sh.tables}
 		return
 	}
-	c.path, c.pathHops = p, p.hopLimit()
+	c.path = p
+	c.path.hops = p.hopLimit()
 	c.stalled = false // if it was set, the connection waited on the old path
 	c.heedPath(sh)
 }
@@ -172,11 +175,10 @@ func (c *TCPConn) maxPayload() int {
 	if c.path.ifc != nil && c.path.ifc.offloads.Has(tso) && !c.narrow {
 		return wire.MaxIPv4 - wire.IPv4MinLen - wire.TCPMaxLen
 	}
-	return 0 // one segment at a time
+	return 0 // 0: each frame carries one segment
 }
 
-// segmentation returns the offload flag and frame type for the connection's version of
-// IP.
+// segmentation returns the offload flag and frame type for the connection's version of IP.
 func (c *TCPConn) segmentation() (link.Offloads, link.GSOType) {
 	if c.remote.Addr().Is4() {
 		return link.OffloadTSO4, link.GSOTCP4
@@ -193,7 +195,10 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	headerLen := out.TCP.Len()
 	out.TCP.Put(f.Prepend(headerLen))
 	sh.tally.count(TCPSent)
-	finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	local := l.isLocal()
+	if !local {
+		finishTCP(f, l.ifc, c.local.Addr(), c.remote.Addr())
+	}
 	segments := uint16(1)
 	if out.Len > out.MSS && out.MSS > 0 {
 		f.GSOSize, f.HeaderLen = uint16(out.MSS), uint16(headerLen)
@@ -201,15 +206,19 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 		f.ECN = out.Flags.Has(wire.CWR)
 		segments = uint16((out.Len + out.MSS - 1) / out.MSS)
 	}
-	if c.narrow {
+	if c.narrow && !local {
 		c.ipID = sh.stack.nextID(c.local.Addr(), c.remote.Addr(), wire.ProtoTCP)
 	}
 	tos, ttl := c.tos, c.ttl
 	if ttl == 0 {
-		ttl = c.pathHops
+		ttl = c.path.hops
 	}
 	if out.ECT {
 		tos |= 2
+	}
+	if local {
+		c.sendLocal(sh, l, f, tos, ttl)
+		return
 	}
 	if c.remote.Addr().Is4() {
 		putIPv4(f, &wire.IPv4{ID: c.ipID, DontFragment: !c.narrow, TTL: ttl, TOS: tos, Protocol: wire.ProtoTCP, Src: c.local.Addr(), Dst: c.remote.Addr()})
@@ -221,8 +230,7 @@ func (c *TCPConn) send(sh *shard, l *txLink, out *tcp.Out) {
 	l.transmit(c.path.nextHop, f)
 }
 
-// finishTCP computes the checksum of a segment, or leaves it to a device with checksum
-// offload.
+// finishTCP computes the checksum of a segment, or leaves it to a device with checksum offload.
 func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	b := f.Bytes()
 	if ifc.offloads.Has(link.OffloadChecksum) {
@@ -234,8 +242,7 @@ func finishTCP(f *link.Frame, ifc *Interface, src, dst netip.Addr) {
 	wire.PutTCPChecksum(b, src, dst)
 }
 
-// settle publishes the state of the machine: to the program, the listener, and the timer
-// wheel.
+// settle publishes the state of the TCP state machine: to the program, the listener, and the timer wheel.
 func (c *TCPConn) settle(sh *shard) {
 	m := c.machine
 	old := c.status.Load()
@@ -282,9 +289,8 @@ func (c *TCPConn) settle(sh *shard) {
 	sh.wheel.Schedule(&c.timer, deadline)
 }
 
-// settleWindow publishes how far the program may read without notifying the shard. If the
-// program has read that far meanwhile, it has compared with an older value and did not
-// notify; then the machine is informed here.
+// settleWindow publishes how far the program may read without notifying the shard. If the program has read that far
+// meanwhile, it has compared with an older value and did not notify; then settleWindow informs the TCP state machine.
 func (c *TCPConn) settleWindow(sh *shard) {
 	consumed := c.received.Consumed()
 	notify := consumed + uint64(c.machine.Notice())
@@ -365,7 +371,7 @@ func (c *TCPConn) arrived(wish uint32) bool {
 	return wish&wishRead != 0 || c.reportedTo != before
 }
 
-// machineError translates the error of a machine to an error of sockets.
+// machineError translates an error of package tcp to an error of sockets.
 func machineError(err error) error {
 	switch err {
 	case nil:

@@ -129,16 +129,16 @@ func (c *TCPConn) AtMark() bool {
 	return ok && c.received.Consumed() == at
 }
 
-// TryWriteUrgent is TryWrite whose last byte is urgent.
+// TryWriteUrgent is like TryWrite, and marks the last byte that it writes as urgent.
 func (c *TCPConn) TryWriteUrgent(p []byte) (int, error) { return c.tryWrite(p, len(p) > 0) }
 
-// announce marks the next n bytes to be written, or as many as there is room for, as
-// urgent, and returns their number. The shard may see the bytes before the writer's later
-// wish, so the urgent wish is set before they are written. The caller holds writeMu.
+// announce marks the next n bytes to be written, or as many as there is room for, as urgent, and returns their number.
+// It sets wishUrgent before the bytes are written, because the shard may send bytes as soon as they are in the ring.
+// The caller holds writeMu.
 func (c *TCPConn) announce(n int) int {
 	room := c.toSend.Room()
 	if room < n && c.wish.Or(wishWrite)&wishWrite == 0 {
-		room = c.toSend.Room() // room may have appeared before the shard could see the wish
+		room = c.toSend.Room() // the shard may have made room before it could see wishWrite
 	}
 	if n = min(n, room); n > 0 {
 		c.urgentTo.Store(c.toSend.End() + uint64(n))

@@ -25,9 +25,9 @@ import (
 	"loam/stack/ring"
 )
 
-// The throughput of transfers through whole stacks in fake time, over links with a rate, a delay, a queue and loss.
-// The results are kept in a table, so that a change that makes some path slower is noticed. Package tcp keeps such a
-// table for the protocol machine without a stack.
+// The throughput of transfers through whole stacks in fake time, over links with a rate, a delay, a queue and loss. The
+// results are kept in a table, so that a change that makes some path slower is noticed. Package tcp keeps such a table
+// for transfers without a stack.
 //
 // To accept new throughputs: go test ./stack -run ThroughputTable -update
 
@@ -38,7 +38,7 @@ const throughputGolden = "testdata/throughput.golden"
 // road is a link of 50 Mb/s.
 type road struct {
 	rtt    time.Duration
-	queue  int     // capacity of its queue, in bytes
+	queue  int     // capacity of the link's queue, in bytes
 	loss   float64 // fraction of frames lost in each direction
 	buffer int     // SO_SNDBUF and SO_RCVBUF; zero: automatic
 }

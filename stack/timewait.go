@@ -23,7 +23,7 @@ type timeWait struct {
 	turn    list.Node[timeWait] // the connection's place in shard.waitingByAge, oldest first
 }
 
-// retire replaces a connection whose machine only waits by a timeWait.
+// retire replaces the TCPConn of a connection in TIME-WAIT by a timeWait, which needs less memory.
 func (sh *shard) retire(c *TCPConn) {
 	w := &timeWait{machine: c.machine, flow: c.flow}
 	c.flow = nil
@@ -65,7 +65,7 @@ func (sh *shard) inputTimeWait(key flow, seg *tcp.Segment) bool {
 	return true
 }
 
-// tick runs when the timer has expired.
+// tick handles the expired timer of a connection in TIME-WAIT.
 func (w *timeWait) tick(sh *shard) {
 	w.machine.Tick(sh.now)
 	if w.machine.Done() {

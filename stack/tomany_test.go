@@ -40,7 +40,7 @@ func TestToMany(t *testing.T) {
 
 func (c *toMany) check(t *testing.T) {
 	p := newPair(t, stack.Config{}, pipe.Config{})
-	time.Sleep(5 * time.Second) // until duplicate detection has finished
+	time.Sleep(5 * time.Second) // waits until duplicate detection has finished
 	to := netip.MustParseAddrPort(c.to)
 	host := "0.0.0.0"
 	if to.Addr().Is6() {

@@ -10,8 +10,8 @@ import (
 	"loam/link/pipe"
 )
 
-// turnPair returns a connection between two idle stacks. sent returns how many TCP
-// segments the first has sent.
+// turnPair returns a connection between two idle stacks. The function sent returns how
+// many TCP segments the first stack has sent.
 func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	t.Helper()
 	a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})
@@ -38,18 +38,18 @@ func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	if _, err := l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // until delayed acknowledgments have been sent
+	time.Sleep(time.Second) // waits until delayed acknowledgments have been sent
 	synctest.Wait()
 	tally := &hosts[0].shards[0].tally
 	return c.(*TCPConn), func() uint64 { return tally[TCPSent].Load() }
 }
 
 // A small write, before which nothing is queued, is sent by the calling goroutine before the call returns. The
-// shard's own loop sends a large write, and a write behind another one.
+// shard's own loop sends a large write, and a write that follows another one in the queue.
 func TestWriteDoesTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, sent := turnPair(t)
-		c.shard.owner.Lock() // so that no other goroutine sends
+		c.shard.owner.Lock() // the shard is busy: the test holds its lock
 		before := sent()
 		if n, err := c.TryWrite([]byte("a")); n != 1 || err != nil {
 			t.Fatal(n, err)

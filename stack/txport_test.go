@@ -13,7 +13,7 @@ type scriptQueue struct {
 	room  int
 	sent  int
 	short bool
-	bell  chan struct{} // the test sends a signal for each announcement of room, and closes it
+	bell  chan struct{} // the test sends one value each time the device has room again; the test closes the channel
 }
 
 func (q *scriptQueue) Recv([]*link.Frame) (int, error) { return 0, link.ErrClosed }
@@ -37,8 +37,8 @@ func (q *scriptQueue) ring(room int) {
 	synctest.Wait()
 }
 
-// A sender that finds no room waits for its turn. A Send by another sender in between
-// would cancel the room signal.
+// A sender that finds no room waits until the earlier senders have sent their frames. A Send by another sender in
+// between would cancel the room signal.
 func TestTxPortLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		link.Track(true)

@@ -116,7 +116,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	return s.listenUDP(wire.ProtoUDP, local, o)
 }
 
-// listenUDP is ListenUDP and ListenUDPLite.
+// listenUDP implements ListenUDP and ListenUDPLite.
 func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
@@ -175,10 +175,9 @@ func (sh *shard) table(proto wire.Protocol) map[netip.AddrPort][]*UDPConn {
 	return sh.sockets
 }
 
-// TryWriteTo sends a datagram to to, or to the peer of a connected socket if to is the
-// zero AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination,
-// ErrNetUnreachable, ErrAccess for a broadcast without the option, ErrClosed, and a
-// pending ICMP error about an earlier datagram of a connected socket.
+// TryWriteTo sends a datagram to an address, or to the peer of a connected socket if that address is the zero
+// AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable, ErrAccess for a broadcast
+// without the option, ErrClosed, and a pending ICMP error about an earlier datagram of a connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }
@@ -187,7 +186,7 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 // and RFC 3542.
 type UDPSend struct {
 	Source netip.Addr // source address of the datagram, an address of this host; zero: the socket's address
-	On     *Interface // for multicast and link-local destinations; nil: by the routing table
+	On     *Interface // interface for a multicast or link-local destination; nil: the routing table selects it
 	TTL    uint8      // TTL or hop limit of the datagram; zero: the socket's setting
 	TOS    uint8      // TOS or traffic class of the datagram, if HasTOS is set
 	HasTOS bool       // TOS applies instead of the socket's setting

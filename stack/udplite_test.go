@@ -21,7 +21,7 @@ func mustUDPLite(t *testing.T, s *stack.Stack, local string, o stack.UDPOptions)
 	return c
 }
 
-// wantLite reads one datagram of a socket; an empty one means none.
+// wantLite reads one datagram of a socket and compares it with data. Empty data means that no datagram must be waiting.
 func wantLite(t *testing.T, c *stack.UDPConn, sentence, data string) {
 	t.Helper()
 	synctest.Wait()

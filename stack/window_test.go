@@ -116,7 +116,7 @@ func TestWindowOpensAgain(t *testing.T) {
 // Segments out of order are kept, but not more than the window allows.
 func TestOutOfOrderIsBounded(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {
-		for i := range uint32(2000) { // one byte in every 100, each of which would occupy a buffer chunk
+		for i := range uint32(2000) { // one byte in every 100 bytes of the stream; these bytes would occupy a chunk for each 4096 bytes
 			p.sendAs(wire.TCP{Seq: p.next + 1 + 100*i, Ack: p.expect, Flags: wire.ACK}, "x")
 		}
 		if n := ring.Outstanding() * 4096; n > 128<<10 {

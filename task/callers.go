@@ -13,8 +13,9 @@ import (
 	"loam/task/rseq"
 )
 
-// callTask is a task as a caller of the packages that implement families of calls: futexcall, ipc, privilege, rseq, schedule,
-// seccomp and wait. The methods of one family only are in the files of these families.
+// callTask is a task as a caller of the packages that implement families of calls: futexcall, ipc, privilege, rseq,
+// schedule, seccomp and wait. A method that only one of these packages needs is in the file of package task for that
+// family.
 type callTask struct{ *Task }
 
 // ID returns the ID of the thread, and PID the ID of its process.
@@ -49,15 +50,25 @@ func (t callTask) Sequence() *rseq.Registration { return &t.rseq }
 func (t callTask) Futexes() *futexcall.Thread { return &t.futexes }
 
 // Priority implements futexcall.Caller.
-func (t callTask) Priority() int { return t.traits.Priority }
+func (t callTask) Priority() int {
+	s := t.process.system
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.traits.Priority
+}
+
+// Load implements futexcall.Caller.
+func (t callTask) Load(addr uint64) (uint32, linux.Errno) { return memory{t.Task}.load(addr) }
 
 // Swap implements futexcall.Caller.
 func (t callTask) Swap(addr uint64, old, value uint32) (uint32, linux.Errno) {
 	return memory{t.Task}.swap(addr, old, value)
 }
 
-// futexThread returns a thread for package futexcall, or nil. The caller holds System.mu.
+// futexThread returns a thread for package futexcall, or nil.
 func (s *System) futexThread(id uint32) futexcall.Caller {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if t := s.tasks[family.PID(id)]; t != nil {
 		return callTask{t}
 	}

@@ -29,7 +29,7 @@ type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
 // served holds the calls of this package, by number. It is not changed after init.
 var served [call.Numbers]serveFunc
 
-// personality holds the rows of posix/call that serve a call, by number.
+// personality holds, by the number of the call, the rows of the table in posix/call that have a function.
 var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.
@@ -60,7 +60,8 @@ func init() {
 	addFamilies()
 }
 
-// addFamilies adds the calls of packages that get a task as an interface.
+// addFamilies adds the system calls of other packages to served. These packages see a task as an interface,
+// which callTask implements.
 func addFamilies() {
 	for number, serve := range schedule.Calls {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
@@ -115,6 +116,7 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 		t.unmask()
 	}
 	switch {
+	case errno == 0 && kinds[number] == 0:
 	case errno == 0:
 		t.countTransfer(kinds[number], n)
 	case errno == linux.EPIPE:
@@ -125,8 +127,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	return n, errno
 }
 
-// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports whether the
-// call has such a mask. After EINTR, attend restores the old mask.
+// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
+// whether the call has such a mask. If the call returns EINTR, Task.attend restores the old mask.
 func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	addr, size := uint64(0), uint64(setSize)
 	switch number {
@@ -134,7 +136,7 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 		addr, size = a.A4, a.A5
 	case linux.SYS_EPOLL_PWAIT, linux.SYS_EPOLL_PWAIT2:
 		addr, size = a.A5, a.A6
-	case linux.SYS_PSELECT6: // the last argument is the address of an address and a size
+	case linux.SYS_PSELECT6: // the last argument points to the address and the size of the mask
 		if a.A6 == 0 {
 			return false, 0
 		}
@@ -158,8 +160,6 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 
 // unmask restores the signal mask that was in force before a call of maskFor.
 func (t *Task) unmask() {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
 	t.signals.Resume()
 	t.suspended = false
 }
@@ -184,12 +184,13 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 
 // sendOwn sends a signal to the task itself, on behalf of the kernel.
 func (t *Task) sendOwn(n signal.Number) {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns what happens to a call that a signal has interrupted. second is its second argument.
+// restartOf returns whether, and in which cases, a call is made again after a signal has interrupted it.
+// second is its second argument.
 func restartOf(number, second uint64) signal.Interrupted {
 	switch number {
 	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
@@ -209,8 +210,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
-// Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until the duration most has passed, or until a request for
+// the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:
@@ -224,12 +225,12 @@ func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// read reads a structure of the process.
+// read decodes a structure in the memory of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
-	b := make([]byte, size)
+	b := t.buffer(size)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		var none T
 		return none, errno
@@ -237,14 +238,23 @@ func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linu
 	return decode(b), 0
 }
 
-// put writes a structure to the process, unless the address is 0.
+// put writes a structure to the memory of the process, unless the address is 0.
 func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
 	}
-	b := make([]byte, size)
+	b := t.buffer(size)
+	clear(b)
 	encode(b)
 	return t.caller.Memory.Write(addr, b)
+}
+
+// buffer returns a buffer for a structure, with undefined content. It is valid until the next call of buffer.
+func (t *Task) buffer(size int) []byte {
+	if size > len(t.scratch) {
+		return make([]byte, size)
+	}
+	return t.scratch[:size]
 }
 
 // miscCalls are the calls that belong to no other group.
@@ -269,8 +279,8 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
 }
 
-// setName implements sethostname(2) and setdomainname(2) by a function that sets the name. There is one name for all
-// processes. Errors: EPERM, EINVAL, EFAULT.
+// setName returns the implementation of sethostname(2) or setdomainname(2). set stores the new name. There is one
+// name for all processes. Errors: EPERM, EINVAL, EFAULT.
 func setName(set func(p *posix.Process, name string)) serveFunc {
 	return func(t *Task, a call.Args) (uint64, linux.Errno) {
 		n := number(a.A2)

@@ -18,9 +18,7 @@ var signalCalls = map[int]serveFunc{
 	linux.SYS_RT_SIGRETURN:   func(t *Task, _ call.Args) (uint64, linux.Errno) { t.sigreturn(); return 0, noResult },
 	linux.SYS_SIGALTSTACK:    sigaltstack,
 	linux.SYS_RT_SIGPENDING: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		t.process.system.mu.Lock()
 		set := t.signals.Pending() & t.signals.Mask()
-		t.process.system.mu.Unlock()
 		return 0, t.putSet(a.A1, set)
 	},
 	linux.SYS_RT_SIGSUSPEND: func(t *Task, a call.Args) (uint64, linux.Errno) {
@@ -63,13 +61,13 @@ func (t *Task) putSet(addr uint64, s signal.Set) linux.Errno {
 	return t.put(addr, setSize, func(b []byte) { binary.LittleEndian.PutUint64(b, uint64(s)) })
 }
 
-// suspend sets the mask for the time of a wait.
+// suspend replaces the signal mask of the task for the time of a wait.
 func (t *Task) suspend(s signal.Set) {
-	t.process.system.mu.Lock()
-	defer t.process.system.mu.Unlock()
 	t.signals.Suspend(s)
 	t.suspended = true
 	if t.signals.Deliverable() {
+		t.process.system.mu.Lock()
+		defer t.process.system.mu.Unlock()
 		t.alert()
 	}
 }
@@ -118,8 +116,6 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
-	s := t.process.system
-	s.mu.Lock()
 	old := t.signals.Mask()
 	if a.A2 != 0 {
 		switch number(a.A1) {
@@ -130,21 +126,19 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 		case linux.SIG_SETMASK:
 			t.signals.SetMask(to)
 		default:
-			s.mu.Unlock()
 			return 0, linux.EINVAL
 		}
 		if t.signals.Deliverable() {
 			t.alerted.Store(true)
 		}
 	}
-	s.mu.Unlock()
 	return 0, t.putSet(a.A3, old)
 }
 
 // sigaltstack implements sigaltstack(2).
 func sigaltstack(t *Task, a call.Args) (uint64, linux.Errno) {
 	old := t.altStack
-	on := t.onAltStack(t.thread.Registers().SP)
+	on := t.onAltStack(t.registers.SP)
 	if on {
 		old.Flags |= linux.SS_ONSTACK
 	}
@@ -221,7 +215,7 @@ func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linu
 	}
 }
 
-// sender completes the info of a signal that the task sends.
+// sender fills in the fields of the siginfo that identify the task as the sender.
 func (t *Task) sender(i signal.Info) signal.Info {
 	i.PID, i.UID = int32(t.process.node.PID), t.creds().UID
 	return i
@@ -234,8 +228,8 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 		return 0, linux.EINVAL
 	}
 	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	to := s.tasks[family.PID(id)]
 	if to == nil || pid != 0 && to.process.node.PID != family.PID(pid) {
 		return 0, linux.ESRCH

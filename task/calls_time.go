@@ -138,6 +138,7 @@ func (t *Task) cpuTimer(which int, to uint64, set func(c *account.Timer, now tim
 	if set == nil {
 		set = (*account.Timer).Left
 	}
+	t.charge()
 	s.mu.Lock()
 	c, now := p.cpuItimer(which)
 	if c == nil {

@@ -18,7 +18,7 @@ func (t *Task) handle(d signal.Delivery) {
 		t.checkAccess(rseq.Abort(callTask{t}))
 	}
 	x := frame.Signal{Delivery: d, Stack: t.altStack, Fault: t.thread.FaultAddress()}
-	if t.onAltStack(t.thread.Registers().SP) {
+	if t.onAltStack(t.registers.SP) {
 		x.Stack.Flags |= linux.SS_ONSTACK
 	} else {
 		x.OnNext = d.Action.Flags&signal.OnStack != 0 && t.altStack.Flags&linux.SS_DISABLE == 0
@@ -62,7 +62,7 @@ func (t *Task) sigreturn() {
 	if t.checkAccess(errno); errno != 0 {
 		return
 	}
-	c.Registers(t.thread.Registers())
+	c.Registers(t.registers)
 	if at := c.Vectors(); at != 0 {
 		b := frame.Rest(t.frameBuffer())[:t.thread.VectorSize()]
 		if errno := m.Read(b, at); errno != 0 {
@@ -73,9 +73,6 @@ func (t *Task) sigreturn() {
 	}
 	t.altStack = c.Stack()
 	t.thread.Restore()
-	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	t.signals.SetMask(c.Mask())
 	if t.signals.Deliverable() {
 		t.alerted.Store(true)

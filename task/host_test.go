@@ -27,7 +27,7 @@ func withHost(t *testing.T, f func(h *hosted), programs ...func(u *user)) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &simulated{t: t, memory: memtest.NewMemory(8), programs: programs, started: time.Now()}
 		w := &world{T: t, machine: m, root: posix.New(posix.Options{Credentials: posix.Credentials{PID: 1}})}
-		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2, Clock: m.clock})
+		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2})
 		h := &hosted{world: w}
 		h.Host = w.system.NewHost(HostConfig{
 			Process: w.root, Signal: func(n int) { h.got = append(h.got, n) }, Executable: "/0",

@@ -16,8 +16,8 @@ func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 	}
 	i := t.sender(signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
 	s := t.process.system
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	t.lockToSend()
+	defer t.unlockSent()
 	switch {
 	case pid > 0:
 		return 0, t.killOne(pid, i)
@@ -47,6 +47,20 @@ func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 		errno = 0
 	}
 	return 0, errno
+}
+
+// lockToSend takes System.mu for a call that sends signals and then returns to ring 3. An alert of t to itself then only
+// records the request: neither a wait nor a run in ring 3 has to be interrupted. A traced thread may wait at the end of the
+// call, so it is alerted as usual.
+func (t *Task) lockToSend() {
+	t.process.system.mu.Lock()
+	t.sends = !t.alerted.hooked()
+}
+
+// unlockSent ends lockToSend.
+func (t *Task) unlockSent() {
+	t.sends = false
+	t.process.system.mu.Unlock()
 }
 
 // killOne sends a signal to one process. The caller holds System.mu. Errors: ESRCH, EPERM.

@@ -72,6 +72,11 @@ func (s *simulatedSpace) Write(addr uint64, b []byte) int {
 	return s.each(addr, b, mem.Store)
 }
 
+func (s *simulatedSpace) Load(addr uint64) (value uint32, ok bool) {
+	ok = s.Access(addr, mem.Load, func(page []byte) { value = binary.LittleEndian.Uint32(page[addr%mem.PageSize:]) })
+	return value, ok
+}
+
 func (s *simulatedSpace) CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool) {
 	ok = s.Access(addr, mem.Store, func(page []byte) {
 		word := page[addr%mem.PageSize:][:4]
@@ -110,7 +115,7 @@ func (s *simulatedSpace) NewThread() (Thread, error) {
 		s.machine.cloning()
 	}
 	s.machine.count(1)
-	return &simulatedThread{space: s, reasons: make(chan Reason), resume: make(chan struct{}), kicked: make(chan struct{}, 1)}, nil
+	return &simulatedThread{space: s, since: s.machine.clock(), reasons: make(chan Reason), resume: make(chan struct{}), kicked: make(chan struct{}, 1)}, nil
 }
 
 // simulatedThread hands control between the goroutine of a task and the goroutine of a program.
@@ -123,6 +128,8 @@ type simulatedThread struct {
 
 	debug, debugStatus uint64 // DR7 and DR6
 	watched            bool
+
+	since, inside int64 // the clock at the last call of Spent, and the time in ring 3 since then
 
 	started bool
 	reasons chan Reason   // why the thread stopped: the program sends, Run receives
@@ -147,7 +154,17 @@ func (t *simulatedThread) Run() Reason {
 	} else {
 		t.resume <- struct{}{}
 	}
-	return <-t.reasons
+	began := t.space.machine.clock()
+	r := <-t.reasons
+	t.inside += t.space.machine.clock() - began
+	return r
+}
+
+func (t *simulatedThread) Spent() (user, system int64) {
+	now := t.space.machine.clock()
+	user, system = t.inside, now-t.since-t.inside
+	t.since, t.inside = now, 0
+	return user, system
 }
 
 func (t *simulatedThread) Registers() *amd64.Frame { return &t.frame }
@@ -204,9 +221,9 @@ func (u *user) stop(r Reason) {
 // Addresses of the simulated programs.
 const (
 	textAt     = 0x40_0000
-	entryPoint = textAt + 0x100 // plus the number of the program
+	entryPoint = textAt + 0x100 // entry point of program 0; add n for program n
 	callAt     = textAt + 0x800 // address of the SYSCALL instruction
-	handlersAt = textAt + 0x900 // plus the number of the program that handles a signal
+	handlersAt = textAt + 0x900 // address of a handler that is program 0; add n for program n
 	restorerAt = textAt + 0xa00 // address to which handlers return
 	dataAt     = 0x60_0000      // writable memory
 	dataSize   = 16 * mem.PageSize
@@ -240,7 +257,7 @@ func (u *user) handle(number uint64) {
 	f := &u.frame
 	at := f.SP
 	u.space.machine.programs[number](u)
-	f.SP = at + 8 // the address after RET has popped the return address
+	f.SP = at + 8 // value of the stack pointer after RET has popped the return address
 	f.AX, f.IP = rtSigreturn, restorerAt+callSize
 	u.stop(Call)
 }

@@ -35,14 +35,11 @@ type Config struct {
 	ClockPage mem.Page
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
-	// Clock is the clock by which CPU time is measured, in nanoseconds; nil means CLOCK_MONOTONIC.
-	Clock func() int64
 }
 
 // System is the set of all Linux processes of a machine.
 type System struct {
 	config  Config
-	clock   func() int64 // the clock: Config.Clock, or its replacement
 	memory  mem.Memory
 	account mem.Account
 	cache   *cache.Cache
@@ -70,10 +67,7 @@ func New(c Config) *System {
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
 		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
 	}
-	if s.clock = c.Clock; s.clock == nil {
-		s.clock = func() int64 { return int64(s.monotonic()) }
-	}
-	s.futexes = futexcall.New(&s.mu, s.futexThread)
+	s.futexes = futexcall.New(s.futexThread)
 	s.ipc = ipc.New(s.memory, c.Machine.Pages())
 	s.tree, s.root = family.New()
 	s.root.NoZombies = true
@@ -94,7 +88,8 @@ type Program struct {
 	Args, Env []string
 	// Streams are descriptors of Process that become descriptors 0, 1 and so on of the new process.
 	Streams []int
-	// Terminal says that stream 0 is a terminal of the new process: it leads a session whose controlling terminal this is.
+	// Terminal is set if stream 0 is a terminal. The new process then leads a session, and this terminal is its
+	// controlling terminal.
 	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process

@@ -12,6 +12,7 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/task/account"
 	"loam/task/family"
 	"loam/task/futexcall"
@@ -24,18 +25,19 @@ import (
 
 // Task is one thread of a process. The goroutine of the thread owns all fields, except those whose comment says otherwise.
 type Task struct {
-	process *Process
-	id      family.PID
-	name    atomic.Pointer[string] // name of the thread: see comm
-	thread  Thread
-	signals *signal.Thread // signals of the thread, guarded by System.mu
-	caller  call.Caller
+	process   *Process
+	id        family.PID
+	name      atomic.Pointer[string] // name of the thread: see comm
+	thread    Thread
+	registers *amd64.Frame   // registers of thread
+	signals   *signal.Thread // signals of the thread, guarded by System.mu
+	caller    call.Caller
 
-	// interrupt ends a wait. alert sends, a wait receives; capacity 1; never closed; full: the next wait ends at once.
-	interrupt chan struct{}
-	alerted   attention   // requests to the thread, set by alert
-	closed    bool        // set when thread has been closed; guarded by System.mu
-	dismissed atomic.Bool // the task has to end, since another thread calls execve
+	interrupt *file.Interrupt // ends a wait; alert raises it
+	alerted   attention       // requests to the thread, set by alert
+	sends     bool            // the task sends signals: see lockToSend; guarded by System.mu
+	closed    bool            // set when thread has been closed; guarded by System.mu
+	dismissed atomic.Bool     // the task has to end, since another thread calls execve
 
 	clearID      uint64 // address of the word that is cleared at the end (set_tid_address(2))
 	futexes      futexcall.Thread
@@ -43,11 +45,11 @@ type Task struct {
 	altStack     linux.SigStack
 	text         [256]byte        // buffer for strings from the memory of the process
 	scratch      [call.Small]byte // buffer for small copies of memory by calls
+	word         [8]byte          // buffer for copies of single words
 	frames       []byte           // buffer for frames of signal handlers; nil before the first frame
 	again        trace.Again
 	usage        account.Usage
 	started      time.Duration // time at which the task was created, since the start of the machine
-	since        int64         // value of clockNow when CPU time was last charged to the task
 	faultsBefore int64         // number of page faults before the last execve
 	sleeps       atomic.Bool   // the thread waits in a call
 	traits       schedule.Traits
@@ -62,15 +64,21 @@ type Task struct {
 
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
-	t := &Task{process: p, id: id, thread: thread, signals: signals, interrupt: make(chan struct{}, 1), altStack: noAltStack}
-	t.futexes = futexcall.NewThread()
+	t := &Task{process: p, id: id, signals: signals, interrupt: file.NewInterrupt(), altStack: noAltStack}
+	t.futexes.Init()
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
-	t.since = p.system.clock()
+	t.use(thread)
 	t.started = p.system.monotonic()
 	p.tasks = append(p.tasks, t)
 	p.system.tasks[id] = t
 	return t
+}
+
+// use makes thread the thread of the machine that runs the task. The time before is not CPU time of the task.
+func (t *Task) use(thread Thread) {
+	t.thread, t.registers = thread, thread.Registers()
+	thread.Spent()
 }
 
 // loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.
@@ -99,46 +107,50 @@ func (t *Task) loop() {
 // alert makes the task look at its signals and at the state of its process, soon. The caller holds System.mu.
 func (t *Task) alert() {
 	t.alerted.Store(true)
-	select {
-	case t.interrupt <- struct{}{}:
-	default:
+	if t.sends {
+		return
 	}
+	t.interrupt.Raise()
 	if !t.closed {
 		t.thread.Kick()
 	}
 }
 
-// rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
-// thread have hooks.
+// undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
+func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
+
+// rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.
+// It reports whether the calls of the thread have hooks.
 func (t *Task) rearm() (hooked bool) {
-	if len(t.interrupt) > 0 {
-		select {
-		case <-t.interrupt:
-		default:
-		}
-	}
+	t.interrupt.Clear() // before the load of the requests: alert stores a request before it raises the interrupt
 	bits := t.alerted.bits.Load()
-	if bits == 0 {
-		return false
-	}
 	if bits&requested != 0 {
-		select {
-		case t.interrupt <- struct{}{}:
-		default:
-		}
+		t.interrupt.Raise()
 	}
 	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes the system call that the thread has made, with its hooks.
+// serve executes the system call that the thread has made, and calls the tracer and the filters of the thread
+// before and after it.
 func (t *Task) serve() {
-	number := t.thread.Registers().AX
-	if !t.rearm() {
-		t.execute(number)
+	f := t.registers
+	number := f.AX
+	if !t.undisturbed() && t.rearm() {
+		t.serveHooked(number)
 		return
 	}
+	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
+	if errno != 0 {
+		t.fail(number, errno)
+		return
+	}
+	t.registers.AX = n // execve has replaced the thread of the machine
+}
+
+// serveHooked executes a system call of a thread with a tracer or a filter.
+func (t *Task) serveHooked(number uint64) {
 	if number, ok := t.enterCall(number); ok {
-		t.rearm() // the stop has consumed the interrupt
+		t.rearm() // during the stop, the task has received from interrupt, perhaps the value for another request
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
@@ -146,16 +158,21 @@ func (t *Task) serve() {
 
 // execute executes the system call with a number, and stores its result in the registers.
 func (t *Task) execute(number uint64) {
-	f := t.thread.Registers()
+	f := t.registers
 	n, errno := t.call(number, call.Args{A1: f.DI, A2: f.SI, A3: f.DX, A4: f.R10, A5: f.R8, A6: f.R9})
+	if errno != 0 {
+		t.fail(number, errno)
+		return
+	}
+	t.registers.AX = n
+}
+
+// fail stores the error of the system call with a number in the registers.
+func (t *Task) fail(number uint64, errno linux.Errno) {
 	if errno == noResult {
 		return
 	}
-	f = t.thread.Registers() // execve has replaced the thread of the machine
-	if errno == 0 {
-		f.AX = n
-		return
-	}
+	f := t.registers
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
 		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number, f.SI)}
@@ -165,14 +182,14 @@ func (t *Task) execute(number uint64) {
 // repeat makes the interrupted call again when the thread runs.
 func (t *Task) repeat() {
 	const instruction = 2 // length of the instruction SYSCALL in bytes
-	f := t.thread.Registers()
+	f := t.registers
 	f.AX, f.IP = t.again.Number, f.IP-instruction
 }
 
 // fault resolves a page fault of the thread, or sends the signal that the fault causes.
 func (t *Task) fault() {
 	const write, fetch = 1 << 1, 1 << 4 // bits of the error code: SDM volume 3, 4.7
-	f := t.thread.Registers()
+	f := t.registers
 	access := mem.Load
 	switch {
 	case f.Code&fetch != 0:
@@ -221,7 +238,7 @@ func (t *Task) exhausted() {
 
 // exception sends the signal for an exception of the processor.
 func (t *Task) exception() {
-	f := t.thread.Registers()
+	f := t.registers
 	i := signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel}
 	switch f.Vector {
 	case amd64.VectorDivide:
@@ -261,14 +278,14 @@ func (t *Task) checkAccess(errno linux.Errno) {
 // memory returns the memory of the process.
 func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 
-// exit ends the thread, and with the last one the process.
+// exit ends the thread. If it is the last thread, the process ends, too.
 func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
 	t.clearTID()
-	t.process.system.futexes.Leave(callTask{t})
+	t.process.system.futexes.Leave(callTask{t}, true)
 	t.sample()
-	t.charge(&t.usage.System)
+	t.charge()
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	t.thread.Close()
@@ -304,7 +321,8 @@ func (t *Task) endStatus() int32 {
 	return linux.SIGKILL // execve(2) of another thread has ended this thread
 }
 
-// remove takes a task off the lists. keep leaves its ID in use. The caller holds System.mu.
+// remove removes a task from the lists of its process and of the system. With keep, its ID stays in use. The
+// caller holds System.mu.
 func (p *Process) remove(t *Task, keep bool) {
 	p.creds()
 	p.lastName = p.tasks[0].comm()

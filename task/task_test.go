@@ -36,7 +36,7 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		m := &simulated{t: t, memory: memtest.NewMemory(8), programs: programs}
 		w := &world{T: t, machine: m, root: posix.New(posix.Options{Credentials: posix.Credentials{PID: 1}})}
 		m.started = time.Now()
-		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2, Clock: m.clock})
+		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2})
 		w.mountProc()
 		for i := range programs {
 			w.file(fmt.Sprintf("/%d", i), elf(i))
@@ -92,7 +92,7 @@ func (w *world) file(path string, content []byte) {
 	w.root.Close(fd)
 }
 
-// is fails the test if got differs from want.
+// is fails the test if got and want differ. what describes the value.
 func is(t *testing.T, what string, got, want int64) {
 	t.Helper()
 	if got != want {

@@ -2,7 +2,6 @@ package task
 
 import (
 	"encoding/binary"
-	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -13,44 +12,47 @@ import (
 	"loam/task/signal"
 )
 
-// CPU time is accounted where a thread leaves and enters ring 3. The time within Run is user time. The time between two
-// Runs is system time, without the waits. A thread that is runnable but has no processor is charged for it.
+// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, except for waits. A thread
+// that is runnable but has no processor is charged for it. The machine measures both; the task adds them to its counters
+// when it waits, ends, asks for its CPU time, or is interrupted in ring 3. The runtime interrupts a thread that does not wait
+// after about 10 ms, so the counters of other threads are never older.
 
-// charge adds the time since the last call to a counter.
-func (t *Task) charge(to *atomic.Int64) {
-	now := t.process.system.clock()
-	to.Add(now - t.since)
-	t.since = now
+// charge adds the CPU time since the last call to the counters of the thread.
+func (t *Task) charge() {
+	user, system := t.thread.Spent()
+	t.usage.User.Add(user)
+	t.usage.System.Add(system)
 }
 
-// run runs the thread in ring 3, and accounts the time.
+// run runs the thread in ring 3.
 func (t *Task) run() Reason {
-	t.charge(&t.usage.System)
 	reason := t.thread.Run()
-	t.charge(&t.usage.User)
 	if reason == Interrupted {
+		t.charge()
 		t.usage.Involuntary.Add(1)
 	}
 	if t.process.timed.Load() {
+		t.charge()
 		t.process.expire()
 	}
 	return reason
 }
 
-// rest accounts the beginning and the end of a wait in a call.
+// rest is called at the beginning and at the end of a wait in a system call, whose duration does not count as
+// CPU time.
 func (t *Task) rest(asleep bool) {
 	if asleep {
-		t.charge(&t.usage.System)
+		t.charge()
 		t.usage.Voluntary.Add(1)
 		t.sleeps.Store(true)
 		return
 	}
-	t.since = t.process.system.clock()
+	t.thread.Spent() // the wait is no CPU time
 	t.sleeps.Store(false)
 }
 
-// sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
-// a file counts only if it was mapped by a fault of its own.
+// sample records the peak of resident memory. It uses the number of private pages or, if that is larger, the number
+// of page faults since execve. So a page of a file counts only if the fault that mapped it was for this page.
 func (t *Task) sample() {
 	if t.memory() == nil { // the program in ring 0 makes the call
 		return
@@ -62,7 +64,8 @@ func (t *Task) sample() {
 	}
 }
 
-// used returns the use by all tasks of the process, ended ones included. The caller holds System.mu.
+// used returns the resources used by all tasks of the process, including those that have ended. The caller
+// holds System.mu.
 func (p *Process) used() *account.Usage {
 	sum := &account.Usage{}
 	sum.Add(&p.past)
@@ -75,7 +78,7 @@ func (p *Process) used() *account.Usage {
 // getrusage implements getrusage(2).
 func getrusage(t *Task, a call.Args) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
-	t.charge(&t.usage.System)
+	t.charge()
 	t.sample()
 	u := &account.Usage{}
 	s.mu.Lock()
@@ -103,7 +106,7 @@ const tick = 10 * time.Millisecond
 func times(t *Task, a call.Args) (uint64, linux.Errno) {
 	const sizeofTms = 32
 	s := t.process.system
-	t.charge(&t.usage.System)
+	t.charge()
 	s.mu.Lock()
 	own, children := t.process.used(), &account.Usage{}
 	children.Add(&t.process.children)
@@ -131,7 +134,7 @@ func (t *Task) cpuClock(id int) (now int64, ok bool) {
 	default:
 		return 0, false
 	}
-	t.charge(&t.usage.System)
+	t.charge()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if thread {
@@ -182,7 +185,8 @@ func (p *Process) limitCPU(used time.Duration, send func(signal.Number)) {
 	}
 }
 
-// retime records whether a timer of CPU time is running. The caller holds System.mu.
+// retime updates the flag timed: whether a timer of CPU time of the process is running. The caller holds
+// System.mu.
 func (p *Process) retime() {
 	l := p.limits[linux.RLIMIT_CPU]
 	p.timed.Store(p.virtual.Armed() || p.profile.Armed() || l.Cur != mem.Infinite || l.Max != mem.Infinite)

@@ -20,8 +20,8 @@ func TestDeferredWake(t *testing.T) {
 	})
 }
 
-// forBothNetworks runs f with relayed connections, for which loops of Loam's stack ready goroutines, and
-// with handed-over connections, for which the runtime's poller does.
+// forBothNetworks runs f twice. With relayed connections, loops of Loam's stack make the program's goroutines
+// runnable; with handed-over connections, the runtime's poller does.
 func forBothNetworks(t *testing.T, f func(t *testing.T, n Network)) {
 	t.Run("relayed", func(t *testing.T) { f(t, Network{Relay: true}) })
 	t.Run("handed", func(t *testing.T) { f(t, Network{}) })

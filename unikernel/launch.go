@@ -85,6 +85,7 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 	}
 	for _, s := range n.config.Shared {
 		c.Nonblock = append(c.Nonblock, s.Server)
+		c.Memory, c.Memories = n.config.Shared[0].Memory, len(n.config.Shared)
 	}
 	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
 	n.config.HandedFirst = n.config.ProgramFD + 1

@@ -60,7 +60,7 @@ const mostResults = 4 << 30
 // errResults is returned if a program sends more than mostResults.
 var errResults = errors.New("the program leaves files of more than 4 GiB")
 
-// receiveResults reads an archive and writes those files in it that are wanted.
+// receiveResults reads an archive, and writes the files in it whose names are in wanted.
 func receiveResults(from io.Reader, wanted []string) error {
 	var failed error
 	var size int64

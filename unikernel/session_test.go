@@ -130,7 +130,7 @@ func (s *session) end() (status int, shown string) {
 	}
 }
 
-// settings returns the settings of the terminal.
+// settings returns the settings of the session's terminal: the bytes of its struct termios, as a string for comparisons.
 func (s *session) settings() string {
 	b := make([]byte, termiosLen)
 	terminalControl(int(s.terminal.Fd()), linux.TCGETS, b)

@@ -8,7 +8,8 @@ import (
 	"loam/wire"
 )
 
-// The DHCP service. It joins a UDP socket of the gateway's stack with the protocol machine of package dhcp.
+// The DHCP service. A goroutine passes messages between a UDP socket of the gateway's stack and a dhcp.Server, which
+// decides the replies but does no input and output itself.
 //
 // The pool of addresses starts at Config.Guest, so the first client gets that address. The pool has more addresses
 // because a machine's firmware and its operating system usually send different client identifiers, and so count as two
@@ -17,8 +18,8 @@ import (
 // poolSize is the number of leases, as in QEMU's user network.
 const poolSize = 16
 
-// newDHCPServer creates the protocol machine. search is the host's domain search list at the time the gateway is
-// created. The name server that guests get is the gateway's DNS forwarder, not one of the host's servers.
+// newDHCPServer creates the server that decides the replies. search is the host's domain search list at the time the
+// gateway is created. The name server that guests get is the gateway's DNS forwarder, not one of the host's servers.
 func newDHCPServer(c *Config, mtu int, search []string) (*dhcp.Server, error) {
 	s := dhcp.ServerConfig{
 		Addr:          netip.PrefixFrom(c.Gateway, c.Prefix.Bits()),

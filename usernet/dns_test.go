@@ -110,7 +110,7 @@ func yes(network string, q []byte) [][]byte {
 
 func silence(string, []byte) [][]byte { return nil }
 
-// forwarderTo returns a forwarder without a guest.
+// forwarderTo returns a DNS forwarder that asks the given servers. It has no gateway and no guest.
 func forwarderTo(t testing.TB, resolvers ...netip.AddrPort) (*dnsForwarder, *tally) {
 	t.Helper()
 	c := &Config{
@@ -168,7 +168,7 @@ func TestDNSAnswerOfAServerIsPassedOn(t *testing.T) {
 }
 
 func TestDNSQueryIdentifiersAreUnpredictable(t *testing.T) {
-	var mu sync.Mutex // guards seen
+	var mu sync.Mutex // guards the map seen
 	seen := make(map[uint16]bool)
 	s := newFakeServer(t, func(n string, q []byte) [][]byte {
 		mu.Lock()
@@ -265,7 +265,7 @@ func TestDNSNextServerIsQueriedAfterAFailure(t *testing.T) {
 
 func TestDNSWithoutAServerFailsAtOnce(t *testing.T) {
 	d, counts := forwarderTo(t, refusedPort(t), refusedPort(t))
-	d.config.dnsTimeout = time.Hour // must not expire
+	d.config.dnsTimeout = time.Hour // this timeout must not expire
 	wantCode(t, d.reply(t.Context(), "udp", query(t, "www.example", wire.DNSTypeA)), wire.DNSServFail)
 	wantCode(t, d.reply(t.Context(), "tcp", query(t, "www.example", wire.DNSTypeA)), wire.DNSServFail)
 	wantCount(t, counts, DNSFailed, 2)

@@ -16,7 +16,7 @@ type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
-	bell  bell // notified when the socket guest may be readable
+	bell  bell // notified when the socket in the field guest may be readable
 
 	used atomic.Int64  // Gateway.now at the last datagram; the flow table reads it
 	seen time.Duration // value of used at the table's last inspection; owned by the table
@@ -29,10 +29,11 @@ type hostPeer interface {
 }
 
 // guestDatagrams is the size of the receive buffer and of the send buffer of a flow's socket on the guest's side, in
-// bytes of frame buffers. Both sides normally read fast; excess datagrams are dropped, as on any network.
+// bytes; each datagram counts with the size of its frame's buffer. Both sides normally read fast; excess datagrams are
+// dropped, as on any network.
 const guestDatagrams = 256 << 10
 
-// newFlow returns a flow that takes ownership of both sockets. It is not in a table yet.
+// newFlow returns a flow that takes ownership of both sockets. The flow is not in a flowTable yet.
 func newFlow(k flowKey, guest *stack.UDPConn, host hostPeer) *flow {
 	guest.SetOptions(func(o *stack.UDPOptions) { o.ReceiveBuffer, o.SendBuffer = guestDatagrams, guestDatagrams })
 	f := &flow{key: k, guest: guest, host: host, bell: newBell()}
@@ -90,7 +91,7 @@ func (f *flow) sendToGuest(g *Gateway, p []byte) {
 	g.countSent(err, UDPIn)
 }
 
-// countSent adds one to the counter passed, or to UDPDropped if err is not nil.
+// countSent adds one to the given counter, or to UDPDropped if err is not nil.
 func (g *Gateway) countSent(err error, passed Counter) {
 	if err != nil {
 		passed = UDPDropped

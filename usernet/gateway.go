@@ -21,8 +21,8 @@ type Gateway struct {
 	tally  tally
 
 	memory      *memory
-	connections slots // TCP connections in both directions
-	dials       slots // connection attempts to the host
+	connections slots // limit on TCP connections of both directions together
+	dials       slots // limit on concurrent connection attempts to the host
 	flows       *flowTable
 	pinger      *pinger // forwards echo requests of IPv4
 	pinger6     *pinger
@@ -187,7 +187,7 @@ func (g *Gateway) startDHCP(mtu int, search []string) error {
 	if err != nil {
 		return err
 	}
-	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // also receives broadcasts
+	everywhere := netip.AddrPortFrom(netip.IPv4Unspecified(), wire.DHCPv4ServerPort) // a socket at this address also receives broadcasts
 	c, err := g.stack.ListenUDP(everywhere, stack.UDPOptions{Broadcast: true})
 	if err != nil {
 		return err

@@ -97,7 +97,7 @@ func TestGuestCutOff(t *testing.T) {
 	}
 }
 
-// lines is a writer that sends each line.
+// lines is an io.Writer that sends each line to a channel.
 type lines chan<- string
 
 func (l lines) Write(b []byte) (int, error) {

@@ -9,9 +9,10 @@ import (
 	"loam/usernet/hand"
 )
 
-// Passing connections to published ports to the program. If the program is a process of this host, its connections need
-// not pass through the gateway's process and a second TCP stack. The program receives the descriptor of an accepted
-// connection and uses it directly. The gateway still enforces the connection limit and counts connections and bytes.
+// This file passes the connections to published ports to the guest's program (Config.Program). If the guest is a
+// process of this host, its connections need not pass through the gateway's process and a second TCP stack. The program
+// receives the descriptor of an accepted connection and uses it directly. The gateway still enforces the connection
+// limit and counts connections and bytes.
 //
 // The program is not trusted. It reports the end of a connection by the client port that the gateway has assigned; a
 // report with an unknown port is ignored.
@@ -23,12 +24,12 @@ const (
 	lastClient  = 32767
 )
 
-// handing is the gateway's side of the socket to the program.
+// handing is the gateway's side of the socket to the guest's program (Config.Program).
 type handing struct {
 	conn *net.UnixConn
 
 	mu   sync.Mutex
-	out  map[uint16]uint16 // by client port, the program's port of each open connection; nil: the program has exited
+	out  map[uint16]uint16 // the program's port of each open connection, by client port; nil: the program has exited
 	next uint16            // the client port to try next
 }
 
@@ -36,8 +37,8 @@ func newHanding(conn *net.UnixConn) *handing {
 	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take allocates a client port for a connection to port to of the program. It returns false if the program has exited
-// or no port is free.
+// take allocates a client port for a connection to a port of the program (to). It returns
+// false if the program has exited or no port is free.
 func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +135,7 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if _, taken := g.handing.give(port); taken { // if not taken, end has released the client port already
+	if _, taken := g.handing.give(port); taken { // if taken is false, handing.end has already released the client port
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}

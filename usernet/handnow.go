@@ -10,9 +10,9 @@ import (
 )
 
 // Small amounts of data from the guest are written to the host's socket immediately, by the thread that has read them
-// from the link, while it runs the stack's shard. Waking the relay's goroutine, usually on another thread, would take
-// longer than the write. The relay's goroutine handles the other cases: larger amounts, data that the host does not
-// accept at once, the end of the stream, and errors.
+// from the link, while it processes packets for the stack. Waking the relay's goroutine, usually on another thread,
+// would take longer than the write. The relay's goroutine handles the other cases: larger amounts, data that the host
+// does not accept at once, the end of the stream, and errors.
 
 // littleBytes is the largest amount that is written immediately, in bytes.
 const littleBytes = 16 << 10
@@ -31,7 +31,7 @@ type handover struct {
 	sent int                  // result of trySend: bytes accepted
 }
 
-// init prepares the handover for writing to the socket host.
+// init prepares the handover for writing to the host's socket (the parameter host).
 func (h *handover) init(host syscall.Conn) (err error) {
 	h.raw, err = host.SyscallConn()
 	h.send = h.trySend
@@ -48,7 +48,8 @@ func (h *handover) trySend(socket uintptr) {
 	}
 }
 
-// onEvents is the callback that the relay passes to Watch. The stack's shard calls it, so it must not block.
+// onEvents is the callback that the relay passes to Watch. The stack calls it while it processes packets, so it must
+// not block.
 func (r *relay) onEvents(e stack.Events) {
 	if e != stack.Readable || !r.handNow() {
 		r.bell.ring(e)

@@ -26,7 +26,8 @@ func (g *Gateway) startIPv6(ifc *stack.Interface) error {
 		return nil
 	}
 	if err == nil {
-		// Both prefixes have the same length, since an address with a longer one would become the preferred source address.
+		// DNS6 gets a prefix of the same length as Gateway6. With a longer one, it would become the preferred source
+		// address.
 		err = g.stack.AddAddress(linkName, netip.PrefixFrom(c.DNS6, c.Prefix6.Bits()))
 	}
 	if err == nil {

@@ -48,7 +48,7 @@ func TestUnreadConnectionsAreBounded(t *testing.T) {
 		}
 		return total, fewest
 	}
-	// The rings are full when no more data arrives for a while.
+	// The buffers of the connections are full when the number of bytes in them no longer grows.
 	var last, now int
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -45,7 +45,7 @@ func TestPingRequestsWithoutAnAnswerAreBounded(t *testing.T) {
 		t.Skip(err)
 	}
 	defer socket.close()
-	p := newPinger(places, socket, nil, counts, nil) // without the goroutine that reads replies, so that no request is answered
+	p := newPinger(places, socket, nil, counts, nil) // no goroutine reads replies, so no request is answered
 	for range many {
 		p.send(hostLoopback, nil, func() { t.Error("answered") })
 	}

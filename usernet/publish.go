@@ -149,7 +149,7 @@ func otherLoopback(a netip.Addr) netip.Addr {
 
 // ForwardError is the error of New if a port cannot be forwarded.
 type ForwardError struct {
-	Forward Forward // with the host address that is not available
+	Forward Forward // the forward, with the host address that is not available
 	// Free is set if the forward was for both 127.0.0.1 and ::1, and the port is in use at only one of them: it is the
 	// other address, with the port. Otherwise it is zero.
 	Free netip.AddrPort

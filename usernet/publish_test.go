@@ -14,8 +14,8 @@ import (
 	"loam/stack"
 )
 
-// publishing returns a network with one forward to port 80 of the guest, and its host
-// address.
+// publishing returns a network with one forward to port 80 of the guest, and the host's address and port of the
+// forward.
 func publishing(t *testing.T, proto string, limits Limits) (*network, string) {
 	t.Helper()
 	n := newNetwork(t, Config{Limits: limits, Forwards: []Forward{{Proto: proto, Guest: netip.MustParseAddrPort("10.0.2.15:80")}}})

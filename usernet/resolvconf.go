@@ -42,7 +42,7 @@ func parseResolvConf(text []byte) resolvers {
 				r.servers = append(r.servers, netip.AddrPortFrom(a, dnsPort))
 			}
 		case "domain":
-			r.search = domains(fields[1:2]) // of several search and domain lines, the last one applies
+			r.search = domains(fields[1:2]) // the last of several search and domain lines applies
 		case "search":
 			r.search = domains(fields[1:])
 		}

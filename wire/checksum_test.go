@@ -59,8 +59,8 @@ func TestSumAgreesWithTheSlowSum(t *testing.T) {
 	}
 }
 
-// A sum is zero only if everything added is zero. Receivers compare with 0xffff and can ignore the other
-// zero.
+// Zero has two representations in ones' complement arithmetic, 0 and 0xffff. Sum returns 0 only if everything added is
+// zero. So a receiver compares the sum of a packet with 0xffff only.
 func TestSumOfSomethingIsNotZero(t *testing.T) {
 	b := make([]byte, 300)
 	if got := Sum(b, 0); got != 0 {

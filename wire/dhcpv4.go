@@ -21,7 +21,7 @@ const (
 // DHCPv4Op is the direction of a message.
 type DHCPv4Op uint8
 
-// Directions.
+// Directions of a DHCP message.
 const (
 	DHCPv4BootRequest DHCPv4Op = 1 // client to server
 	DHCPv4BootReply   DHCPv4Op = 2 // server to client
@@ -60,8 +60,8 @@ type DHCPv4 struct {
 	SIAddr     netip.Addr // address of the server for the next step of booting
 	GIAddr     netip.Addr // address of the relay agent
 	CHAddr     MAC
-	ServerName []byte // at most 64 bytes; aliases the message
-	BootFile   []byte // at most 128 bytes; aliases the message
+	ServerName []byte // server name, at most 64 bytes; aliases the message
+	BootFile   []byte // name of the boot file, at most 128 bytes; aliases the message
 	DHCPv4Options
 }
 

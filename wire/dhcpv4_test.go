@@ -181,7 +181,7 @@ func TestDHCPv4ClasslessRoutesOfTheRFC(t *testing.T) {
 	for destination, want := range map[string]string{
 		"00": "0.0.0.0/0", "08 0a": "10.0.0.0/8", "18 0a0000": "10.0.0.0/24", "10 0a11": "10.17.0.0/16",
 		"18 0a1b81": "10.27.129.0/24", "19 0a e5 00 80": "10.229.0.128/25", "20 0ac67a2f": "10.198.122.47/32",
-		"09 0aff": "10.128.0.0/9", // bits behind the mask are ignored in the encoding
+		"09 0aff": "10.128.0.0/9", // bits after the mask are ignored in the encoding
 	} {
 		data := append(unhex(destination), 192, 0, 2, 1)
 		m, err := ParseDHCPv4(bare(fmt.Sprintf("350101 79 %02x %x", len(data), data)))

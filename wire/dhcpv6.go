@@ -9,7 +9,7 @@ import (
 // DHCP for IPv6 (RFC 8415). Only the parts that hosts use are supported: non-temporary addresses, and name servers.
 // Messages of relay agents are not supported. Other options are skipped.
 
-// DHCPv6Type is the type of a message (section 7.3).
+// DHCPv6Type is the type of a message (RFC 8415 section 7.3).
 type DHCPv6Type uint8
 
 // Types of messages between clients and servers.
@@ -25,7 +25,7 @@ const (
 	DHCPv6InformationRequest DHCPv6Type = 11
 )
 
-// Status codes (section 21.13).
+// Status codes (RFC 8415 section 21.13).
 const (
 	DHCPv6Success   = 0
 	DHCPv6NoAddrs   = 2
@@ -33,13 +33,13 @@ const (
 	DHCPv6NotOnLink = 4
 )
 
-// Ports of DHCPv6 (section 7.2).
+// Ports of DHCPv6 (RFC 8415 section 7.2).
 const (
 	DHCPv6ClientPort = 546
 	DHCPv6ServerPort = 547
 )
 
-// Options (section 24; RFC 3646 section 3).
+// Codes of DHCPv6 options (RFC 8415 section 24, RFC 3646 section 3).
 const (
 	opt6ClientID    = 1
 	opt6ServerID    = 2
@@ -64,7 +64,7 @@ const (
 	dhcpv6IAAddrLen = 24
 )
 
-// DHCPv6 is a message. ClientID and ServerID are DUIDs (section 11) without the header of the option.
+// DHCPv6 is a message. ClientID and ServerID are DUIDs (RFC 8415 section 11) without the header of the option.
 type DHCPv6 struct {
 	Type        DHCPv6Type
 	Transaction uint32 // 24 bits
@@ -81,15 +81,15 @@ type DHCPv6 struct {
 	InfMaxRT    uint32 // server: maximum seconds between Information-requests; 0: not given
 }
 
-// DHCPv6IA is an identity association for non-temporary addresses (section 21.4).
+// DHCPv6IA is an identity association for non-temporary addresses (RFC 8415 section 21.4).
 type DHCPv6IA struct {
 	ID        uint32
-	T1, T2    uint32 // seconds until the client asks its server, and all servers, to extend the lease; 0: the client decides
+	T1, T2    uint32 // seconds until the client asks its server (T1) or any server (T2) to extend the lease; 0: the client decides
 	Status    uint16
 	Addresses []DHCPv6Address
 }
 
-// DHCPv6Address is an address of an identity association (section 21.6), with lifetimes in seconds.
+// DHCPv6Address is an address of an identity association (RFC 8415 section 21.6), with lifetimes in seconds.
 type DHCPv6Address struct {
 	Addr             netip.Addr
 	Preferred, Valid uint32
@@ -108,7 +108,8 @@ func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	return m, nil
 }
 
-// options6 calls set with each option in b. It returns false if an option is malformed or set returns false.
+// options6 calls the function set with each option in b. It returns false if an option is
+// malformed or the function returns false.
 func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
 	for len(b) > 0 {
 		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
@@ -157,7 +158,7 @@ func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
 	return true
 }
 
-// assign sets *to and returns true.
+// assign stores value in *to and returns true.
 func assign[T any](to *T, value T) bool { *to = value; return true }
 
 // parse parses the option without its header. It returns false if the option is invalid.
@@ -199,7 +200,7 @@ func (ia *DHCPv6IA) append(b []byte) []byte {
 }
 
 // Append appends the message to b. A client's message also requests name servers and the limits of its retransmission
-// times (sections 21.7, 21.23 to 21.25).
+// times (RFC 8415 sections 21.7, 21.23 to 21.25).
 func (m *DHCPv6) Append(b []byte) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(m.Type)<<24|m.Transaction&0xffffff)
 	if len(m.ClientID) > 0 {

@@ -18,7 +18,7 @@ var (
 	capturedDNSAlias = unhex(`0d17 8580 0001 0002 0000 0001 03 777777 04 6c6f616d 04 74657374 00 0001 0001
 		c00c 0005 0001 00000000 000d 01 62 04 6c6f616d 04 74657374 00
 		c02b 0001 0001 00000000 0004 c0000208 00 0029 04d0 00000000 0000`)
-	// A query without EDNS, and the refusal of a server without a forwarder.
+	// A query without EDNS, and the refusal of a server that forwards no queries.
 	capturedDNSPlain   = unhex(`bb3c 0120 0001 0000 0000 0000 04 6e6f7065 07 6578616d706c65 00 0001 0001`)
 	capturedDNSRefusal = unhex(`bb3c 8185 0001 0000 0000 0000 04 6e6f7065 07 6578616d706c65 00 0001 0001`)
 )

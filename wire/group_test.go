@@ -77,7 +77,8 @@ func TestGroupMessages(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: additional data is for later versions.
+// RFC 9776 sections 4.1.10, 4.2.11 and 4.2.12: data after the fields of a message is for later versions, and is
+// ignored.
 func TestGroupMessagesWithMore(t *testing.T) {
 	for _, c := range groupMessages {
 		if c.want.Kind == GroupQuery && c.want.Version < c.want.Protocol.Newest() {
@@ -123,7 +124,8 @@ func TestGroupMessagesRefused(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.1 and 8.8, RFC 9777 section 5.1.3.
+// Times are encoded as RFC 9776 sections 4.1.1 and 8.8 and RFC 9777 section 5.1.3 define
+// it.
 func TestGroupCodes(t *testing.T) {
 	for _, c := range []struct {
 		width           int
@@ -153,7 +155,7 @@ func TestIGMPChecksum(t *testing.T) {
 	}
 }
 
-// RFC 1112 section 6.4.
+// MulticastMAC4 maps a group to the MAC address that RFC 1112 section 6.4 defines.
 func TestMulticastMAC4(t *testing.T) {
 	if got := MulticastMAC4(addr("239.129.2.3")); got != mac("01:00:5e:01:02:03") {
 		t.Errorf("it is %v", got)

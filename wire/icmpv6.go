@@ -58,7 +58,7 @@ func ICMPv6ChecksumOK(b []byte, src, dst netip.Addr) bool {
 }
 
 // IsError reports whether the message is an error about another packet (RFC 4443 section 2.1). A host must never send
-// an error about an error (section 2.4).
+// an error about an error (RFC 4443 section 2.4).
 func (h ICMPv6) IsError() bool { return h.Type < 128 }
 
 // QuoteLen returns the number of bytes of the payload that belong to the quoted packet, including padding. It returns 0

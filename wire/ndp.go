@@ -18,10 +18,10 @@ const NDHopLimit = 255
 const (
 	optSourceLinkAddr = 1
 	optTargetLinkAddr = 2
-	linkAddrOptionLen = 8 // for Ethernet addresses
+	linkAddrOptionLen = 8 // size in bytes of a link-layer address option with an Ethernet address
 )
 
-// Flags of an advertisement.
+// Flags of a neighbour advertisement.
 const (
 	ndRouter    = 1 << 31
 	ndSolicited = 1 << 30
@@ -32,15 +32,15 @@ const (
 type Neighbor struct {
 	Advertisement bool       // true for an advertisement, false for a solicitation
 	Target        netip.Addr // the address that is resolved or advertised
-	LinkAddr      MAC        // of the source in a solicitation, of the target in an advertisement; zero: not given
+	LinkAddr      MAC        // link-layer address: of the source in a solicitation, of the target in an advertisement; zero: not given
 	Router        bool       // advertisement: the target is a router
 	Solicited     bool       // advertisement: it is the answer to a solicitation
 	Override      bool       // advertisement: replaces a known link-layer address
 }
 
-// ParseNeighbor parses a whole ICMPv6 message, a solicitation or an advertisement. Of the checks in sections 7.1.1 and
-// 7.1.2, it performs those that need only the message: code, length, target and the structure of the options. It does
-// not verify the checksum.
+// ParseNeighbor parses a whole ICMPv6 message, a solicitation or an advertisement. Of the checks in RFC 4861 sections
+// 7.1.1 and 7.1.2, it performs those that need only the message: code, length, target and the structure of the options.
+// It does not verify the checksum.
 func ParseNeighbor(b []byte) (n Neighbor, err error) {
 	if len(b) < NeighborLen {
 		return n, ErrShort
@@ -87,7 +87,7 @@ func isStation(data []byte) bool {
 }
 
 // nextNDOption returns the first option of b, and the rest of b after it. The length field of an option counts units of
-// eight bytes and must not be zero (section 4.6).
+// eight bytes and must not be zero (RFC 4861 section 4.6).
 func nextNDOption(b []byte) (kind uint8, data, rest []byte, ok bool) {
 	if len(b) < 8 || b[1] == 0 || int(b[1])*8 > len(b) {
 		return 0, nil, nil, false

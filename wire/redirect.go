@@ -15,8 +15,8 @@ type Redirect struct {
 	LinkAddr MAC        // link-layer address of the target; zero: not given
 }
 
-// ParseRedirect parses a whole ICMPv6 message. Of the checks in section 8.1, it performs those that need only the
-// message: code, length, both addresses and the structure of the options. It does not verify the checksum.
+// ParseRedirect parses a whole ICMPv6 message. Of the checks in RFC 4861 section 8.1, it performs those that need only
+// the message: code, length, both addresses and the structure of the options. It does not verify the checksum.
 func ParseRedirect(b []byte) (r Redirect, err error) {
 	if err := checkRouterMessage(b, ICMPv6Redirect, RedirectLen); err != nil {
 		return r, err

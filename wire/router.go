@@ -66,8 +66,8 @@ type RouterAdvertisement struct {
 // PrefixInfo describes a prefix of the link.
 type PrefixInfo struct {
 	Prefix     netip.Prefix // masked: bits after the prefix length are zero
-	OnLink     bool         // addresses in it are reachable without a router
-	Autonomous bool         // hosts may form addresses from it
+	OnLink     bool         // addresses with the prefix are reachable without a router
+	Autonomous bool         // hosts may form addresses with the prefix
 	Valid      uint32       // lifetime of the prefix, in seconds from now
 	Preferred  uint32       // time for which addresses with the prefix are preferred, in seconds from now
 }
@@ -85,8 +85,8 @@ type DNSServers struct {
 	Lifetime uint32
 }
 
-// ParseRouterSolicitation parses a whole ICMPv6 message. Of the checks in section 6.1.1, it performs those that need
-// only the message. It does not verify the checksum.
+// ParseRouterSolicitation parses a whole ICMPv6 message. Of the checks in RFC 4861 section 6.1.1, it performs those
+// that need only the message. It does not verify the checksum.
 func ParseRouterSolicitation(b []byte) (s RouterSolicitation, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterSolicitation, RouterSolicitationLen); err != nil {
 		return s, err
@@ -110,8 +110,9 @@ func (s *RouterSolicitation) Put(b []byte) {
 	s.LinkAddr.putOption(b[RouterSolicitationLen:])
 }
 
-// ParseRouterAdvertisement parses a whole ICMPv6 message. Of the checks in section 6.1.2, it performs those that need
-// only the message. It does not verify the checksum. Invalid options are skipped. The result does not alias b.
+// ParseRouterAdvertisement parses a whole ICMPv6 message. Of the checks in RFC 4861 section 6.1.2, it performs those
+// that need only the message. It does not verify the checksum. Invalid options are skipped. The result does not alias
+// b.
 func ParseRouterAdvertisement(b []byte) (a RouterAdvertisement, err error) {
 	if err := checkRouterMessage(b, ICMPv6RouterAdvertisement, RouterAdvertisementLen); err != nil {
 		return a, err

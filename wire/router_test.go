@@ -88,7 +88,7 @@ func TestRouterAdvertisementSkips(t *testing.T) {
 	}
 }
 
-// Section 6.1: messages that a node must ignore.
+// RFC 4861 section 6.1: messages that a node must ignore.
 func TestRouterMessagesRefuse(t *testing.T) {
 	testRefusals(t, func(b []byte) error { _, err := ParseRouterAdvertisement(b); return err }, []refusal{
 		{"nothing", nil, ErrShort},

@@ -151,8 +151,8 @@ func FuzzTCP(f *testing.F) {
 	})
 }
 
-// leaveOutSACK applies the rule of Len. Loam aligns its options, so blocks from a more tightly packed header
-// may not fit.
+// leaveOutSACK removes the SACK blocks that Len and Put omit. Loam aligns its options, so not all blocks of a header
+// without padding may fit.
 func leaveOutSACK(o *TCPOptions) {
 	others := *o
 	others.NumSACK = 0

@@ -15,7 +15,7 @@ type UDPLite struct {
 }
 
 // ParseUDPLite parses the header of the datagram b. It rejects a coverage that is shorter than the header or longer
-// than the datagram (section 3.1).
+// than the datagram (RFC 3828 section 3.1).
 func ParseUDPLite(b []byte) (h UDPLite, payload []byte, err error) {
 	if len(b) < UDPLen {
 		return h, nil, ErrShort

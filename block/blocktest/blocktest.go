@@ -37,7 +37,7 @@ const (
 type test struct {
 	name string
 	run  func(t *testing.T, d block.Device)
-	not  []Quirk // skipped for a device with one of these
+	not  []Quirk // the test is skipped for a device with one of these quirks
 }
 
 var tests = []test{

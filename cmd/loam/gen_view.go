@@ -24,9 +24,9 @@ type viewFlags struct {
 
 func (f *viewFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.tui, "tui", false, "show it live, on the whole terminal")
+	flags.BoolVar(&f.tui, "tui", false, "show the run live, on the whole terminal")
 	flags.BoolVar(&f.json, "json", false, "print JSON lines for programs")
-	flags.StringVar(&f.prom, "prom", "", "answer Prometheus at `ADDR`, such as 127.0.0.1:9100, under /metrics")
+	flags.StringVar(&f.prom, "prom", "", "serve metrics for Prometheus at `ADDR`, such as 127.0.0.1:9100, with the path /metrics")
 	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
 }
 

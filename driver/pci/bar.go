@@ -119,7 +119,8 @@ func (b *Bus) Assign(start, end uint64) error {
 	return b.assign(0, s)
 }
 
-// space is a range of unused addresses, which take allocates from the start.
+// space is a range of unused addresses. The method take allocates addresses from its
+// start.
 type space struct{ next, end uint64 }
 
 // take allocates size bytes at a multiple of align, which is a power of two. It returns false if too few are left.
@@ -175,7 +176,7 @@ func (f *Function) place(i int, at uint64) {
 }
 
 // open assigns addresses to all devices behind a bridge, and makes the bridge forward accesses to these addresses. The
-// forwarded range is below 4 GiB and consists of whole MiB (bridge 1.2 section 3.2.5.8).
+// forwarded range is below 4 GiB and consists of whole MiB (PCI-to-PCI bridge 1.2 section 3.2.5.8).
 func (b *Bus) open(br *bridge, s *space) error {
 	const grain = 1 << 20
 	start, ok := s.take(0, grain)

@@ -72,7 +72,7 @@ type memoryConfig struct {
 }
 
 const (
-	ecamSize = 4096 // bytes for each function
+	ecamSize = 4096 // bytes of configuration space for each function
 	ecamBus  = 32 * 8 * ecamSize
 )
 

@@ -18,7 +18,7 @@ type MSIX struct {
 const (
 	msixEnable      = 1 << 31
 	msixMaskAll     = 1 << 30
-	msixSizeMask    = 0x7ff // in bits 16 to 26: number of vectors minus one
+	msixSizeMask    = 0x7ff // number of vectors minus one, in bits 16 to 26 of the capability's first word
 	msixIndexMask   = 7     // number of the BAR with the table; the other bits are the table's offset in that BAR
 	vectorLen       = 16
 	vectorData      = 8

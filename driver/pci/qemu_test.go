@@ -10,7 +10,8 @@ import (
 	"loam/driver/qtest"
 )
 
-// The range of addresses for Assign.
+// holeStart and holeEnd are the bounds of the range of addresses that the tests pass to
+// Assign.
 const holeStart, holeEnd = 0xe000_0000, 0xfe00_0000
 
 const redHat = 0x1af4 // vendor ID of virtio devices
@@ -38,7 +39,8 @@ func find(t *testing.T, bus *pci.Bus, vendor, device uint16) *pci.Function {
 	return nil
 }
 
-// The scan finds a device of QEMU on bus 0 and behind two bridges, and responds at its assigned addresses.
+// The scan finds a device of QEMU on bus 0, behind one bridge and behind two bridges. The device responds at its
+// assigned addresses.
 func TestQEMU(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bus 0":        {"-device", "virtio-rng-pci-non-transitional,bus=pcie.0"},

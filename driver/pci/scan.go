@@ -7,7 +7,7 @@ import (
 	"loam/driver"
 )
 
-// Registers of every function (PCI 3.0 section 6.1), and of bridges (bridge 1.2
+// Registers of every function (PCI 3.0 section 6.1), and of bridges (PCI-to-PCI bridge 1.2
 // section 3.2).
 const (
 	regID         = 0x00
@@ -27,7 +27,7 @@ const (
 	commandNoLine = 1 << 10 // disables the interrupt line
 	commandMask   = 0xffff  // mask that leaves the status bits unchanged
 
-	statusCapabilities = 1 << 20 // in the upper half of regCommand: the function has a list of capabilities
+	statusCapabilities = 1 << 20 // bit in the upper half of regCommand: the function has a list of capabilities
 
 	multiFunction = 0x80
 	headerDevice  = 0
@@ -40,7 +40,7 @@ const (
 type Bus struct {
 	machine   driver.Machine
 	config    config
-	functions []*Function // all except bridges, in the order of the scan
+	functions []*Function // all functions except bridges, in the order of the scan
 	bridges   []*bridge   // parents precede their children
 }
 
@@ -124,8 +124,9 @@ func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
 	}
 }
 
-// cross returns the number of the bus behind the bridge at a. If firmware has not numbered the bus, cross does. It
-// returns false if the number belongs to another bus already; the bridge is then ignored.
+// cross returns the number of the bus behind the bridge at address a. If firmware has not
+// numbered the bus, cross assigns a number. It returns false if the number belongs to
+// another bus already; the bridge is then ignored.
 func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	buses := b.config.read(a, regBuses)
 	bus = uint8(buses >> 8)
@@ -144,8 +145,9 @@ func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	return bus, true
 }
 
-// number gives the bus behind the bridge at a its number. It also raises the highest bus number of all bridges on the
-// path from the root, so that they forward accesses to the new bus (bridge 1.2 section 3.2.5.4).
+// number assigns the number bus to the bus behind the bridge at address a. It also raises the highest bus
+// number of all bridges on the path from the root, so that they forward accesses to the new bus (PCI-to-PCI
+// bridge 1.2 section 3.2.5.4).
 func (b *Bus) number(a Address, bus uint8) {
 	v := b.config.read(a, regBuses)&0xff00_0000 | uint32(bus)<<16 | uint32(bus)<<8 | uint32(a.Bus)
 	b.config.write(a, regBuses, v)

@@ -12,7 +12,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// fixed is firmware's description of QEMU's q35.
+// fixed describes the power control of QEMU's machine q35, as its firmware does.
 var fixed = acpi.Power{
 	Interrupt: 9, EventLen: 4, ButtonIsFixed: true,
 	Event1A:   acpi.Register{Address: 0x600, Space: acpi.SpacePort},
@@ -23,8 +23,8 @@ var fixed = acpi.Power{
 // dsdt contains \_S5 with type 0, as QEMU's does.
 var dsdt = []byte("\x08_S5_\x12\x06\x04\x00\x00\x00\x00")
 
-// start starts a q35 and configures it as firmware would: the power management registers are at port 0x600 (ICH9
-// data sheet, 13.1.13 and 13.1.14).
+// start starts QEMU's machine q35 and configures it as firmware would: the power
+// management registers are at port 0x600 (ICH9 data sheet, 13.1.13 and 13.1.14).
 func start(t *testing.T, args ...string) (*qtest.Machine, *power.Control) {
 	t.Helper()
 	m := qtest.Start(t, "q35", args...)
@@ -58,7 +58,7 @@ func TestQEMUButton(t *testing.T) {
 	}
 }
 
-// The power button of a microvm, as the machine's firmware describes it, is reported.
+// Presses of a microvm's power button are reported. The firmware describes the button as a separate device.
 func TestQEMUButtonDevice(t *testing.T) {
 	const said = "ACPI0013\x00\x08_UID\x0dGED\x00\x08_CRS\x11\x0e\x0a\x0b\x89\x06\x00\x03\x01\x09\x00\x00\x00\x79\x00" +
 		"\x5b\x80EREG\x00\x0c\x00\x00\xa0\xfe\x0a\x04\x5b\x81\x0bEREGCESEL\x20\x14\x1d_EVT\x09pESEL\x60" +

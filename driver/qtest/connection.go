@@ -31,7 +31,7 @@ type connection struct {
 type answer struct {
 	ok    bool
 	value uint64
-	bytes []byte // set instead of value if the response has more than 8 bytes
+	bytes []byte // the response; set instead of value if it has more than 8 bytes
 }
 
 func newConnection(c net.Conn) *connection {

@@ -12,7 +12,7 @@ import (
 // messages are the message-signalled interrupts in use. Each has four bytes in the machine's memory; the device raises
 // the interrupt by writing to them.
 type messages struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards the field named all
 	all map[*model.Interrupt]driver.Buffer
 }
 
@@ -48,7 +48,7 @@ func (m *Machine) lookForMessages() {
 		m.messages.mu.Lock()
 		for i, b := range m.messages.all {
 			if binary.LittleEndian.Uint32(b.Bytes) != 0 {
-				clear(b.Bytes) // before the notification, so that the next poll sees a later message
+				clear(b.Bytes) // cleared before the notification, so that the next poll sees a later message
 				i.Ring()
 			}
 		}

@@ -101,7 +101,7 @@ func (r *Device) answer() (uint32, error) {
 	switch {
 	case err != nil:
 		return 0, err
-	case !ok || written == 0: // section 5.4.6.1: the device must return at least one byte
+	case !ok || written == 0: // virtio 1.2 section 5.4.6.1: the device must return at least one byte
 		return 0, fmt.Errorf("%v: %w: no random bytes", r.device, virtio.ErrNonsense)
 	}
 	return written, nil

@@ -2,13 +2,13 @@ package virtio
 
 import "fmt"
 
-// generationTries is the maximum number of attempts to read a configuration that changes during the read (section
-// 2.5.1).
+// generationTries is the maximum number of attempts to read a configuration that changes during the read (virtio 1.2
+// section 2.5.1).
 const generationTries = 16
 
-// ReadConfig calls read, and repeats this until the configuration has not changed during the call. size is the number
-// of bytes that read accesses. It returns ErrLayout if the configuration is shorter than size, or if it changes during
-// each attempt.
+// ReadConfig calls the function read, and repeats this until the configuration has not changed during the call. size
+// is the number of bytes that read accesses. It returns ErrLayout if the configuration is shorter than size, or if it
+// changes during each attempt.
 func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	r := d.t.config()
 	if r == nil || r.Size() < size {
@@ -24,7 +24,7 @@ func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	return d.wrap(fmt.Errorf("%w: its configuration does not stay", ErrLayout))
 }
 
-// Config reads fields of the configuration. Each access has the width of the field (section 4.1.3.1).
+// Config reads fields of the configuration. Each access has the width of the field (virtio 1.2 section 4.1.3.1).
 type Config struct{ d *Device }
 
 // U8 returns the one-byte field at an offset.

@@ -8,9 +8,9 @@ import (
 	"loam/driver"
 )
 
-// Device is a virtio device during and after its initialisation (section 3.1.1). It belongs to one driver, which
-// initialises it in one goroutine. Afterwards Check, Close, Err, Fail and the queues may be used in other goroutines.
-// If a step of the initialisation fails, it closes the device.
+// Device is a virtio device during and after its initialisation (virtio 1.2 section 3.1.1). It belongs to one driver,
+// which initialises it in one goroutine. Afterwards Check, Close, Err, Fail and the queues may be used in other
+// goroutines. If a step of the initialisation fails, it closes the device.
 //
 // The states of a device are: probed; negotiated, after Negotiate; set up, after SetUp; started, after Start; failed,
 // after Fail or a Check that found an error; and closed. The queues work while the device is started. A failed device
@@ -23,14 +23,14 @@ type Device struct {
 
 	interrupts interrupts
 
-	mu      sync.Mutex // guards closed, failure and last
+	mu      sync.Mutex // guards the fields closed, failure and last
 	closed  bool
 	failure error // why the device failed; nil while it works
 	last    error // result of Close, for later calls
 }
 
 // resetBound is the timeout of a reset, and resetTick the interval at which the status is polled. The devices of
-// virtual machine monitors reset immediately. Section 2.4.2 defines no timeout.
+// virtual machine monitors reset immediately. Virtio 1.2 section 2.4.2 defines no timeout.
 const (
 	resetBound = 2 * time.Second
 	resetTick  = time.Millisecond
@@ -51,9 +51,10 @@ func (d *Device) Machine() driver.Machine { return d.machine }
 
 func (d *Device) wrap(err error) error { return fmt.Errorf("%v: %w", d, err) }
 
-// Negotiate resets the device and negotiates features: all features in need, and those features in want that the device
-// offers. VERSION_1 is always required. ACCESS_PLATFORM is accepted if it is offered, since drivers use only device
-// addresses, from driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
+// Negotiate resets the device and negotiates features: all features in the set need, and
+// those features in the set want that the device offers. VERSION_1 is always required.
+// ACCESS_PLATFORM is accepted if it is offered, since drivers use only device addresses,
+// from driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
 func (d *Device) Negotiate(need, want Features) error {
 	return d.NegotiateBy(need, func(Features) Features { return want })
 }
@@ -89,8 +90,8 @@ func (d *Device) NegotiateBy(need Features, want func(offers Features) Features)
 // Has reports whether features were negotiated.
 func (d *Device) Has(f Features) bool { return d.accepts.Has(f) }
 
-// give ends the initialisation of the device after an error: it sets the status FAILED (section 3.1.1), closes the
-// device and returns the error.
+// give ends the initialisation of the device after an error: it sets the status FAILED (virtio 1.2 section 3.1.1),
+// closes the device and returns the error.
 func (d *Device) give(err error) error {
 	d.t.setStatus(d.t.status() | statusFailed)
 	d.Close()
@@ -152,8 +153,8 @@ func (d *Device) Start() error {
 // calls Check.
 func (d *Device) Changed() <-chan struct{} { return d.interrupts.config }
 
-// Check reads the device's status and returns an error if the device has failed (section 2.1.2). All later calls return
-// the same error.
+// Check reads the device's status and returns an error if the device has failed (virtio 1.2 section 2.1.2). All later
+// calls return the same error.
 func (d *Device) Check() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,10 +1,10 @@
 package virtio
 
-// Features is a set of features that a device offers or a driver accepts (section 2.2). Bits 0 to 23 and 50 to 63
-// depend on the type of device.
+// Features is a set of features that a device offers or a driver accepts (virtio 1.2 section 2.2). Bits 0 to 23 and 50
+// to 63 depend on the type of device.
 type Features uint64
 
-// Features of all types of device (section 6).
+// Features of all types of device (virtio 1.2 section 6).
 const (
 	Indirect       Features = 1 << 28 // VIRTIO_F_INDIRECT_DESC
 	EventIndex     Features = 1 << 29 // VIRTIO_F_EVENT_IDX
@@ -12,10 +12,10 @@ const (
 	AccessPlatform Features = 1 << 33 // VIRTIO_F_ACCESS_PLATFORM
 )
 
-// Has reports whether the set contains all of want.
+// Has reports whether the set contains all features in want.
 func (f Features) Has(want Features) bool { return f&want == want }
 
-// Kind is the type of a virtio device, with the numbers of section 5.
+// Kind is the type of a virtio device, with the numbers of virtio 1.2 section 5.
 type Kind uint16
 
 // Types of device that Loam has drivers for.

@@ -13,7 +13,7 @@ import (
 type interrupts struct {
 	config <-chan struct{} // the channel that Device.Changed returns
 	all    []driver.Interrupt
-	shared chan struct{} // used as config if one interrupt is for the configuration and all queues
+	shared chan struct{} // if one interrupt is for the configuration and all queues, config is this channel
 
 	stop chan struct{} // closed by the method close; ends the goroutine
 	crew crew.Crew

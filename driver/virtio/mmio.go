@@ -9,7 +9,7 @@ import (
 	"loam/driver"
 )
 
-// Virtio over MMIO (section 4.2), which is version 2 of the register layout.
+// Virtio over MMIO (virtio 1.2 section 4.2), which is version 2 of the register layout.
 
 // MMIO is the location of a device with memory-mapped registers, from firmware (acpi.VirtioMMIO) or the command
 // line.
@@ -20,7 +20,7 @@ type MMIO struct {
 	Trigger driver.Trigger
 }
 
-// Registers (section 4.2.2).
+// Registers (virtio 1.2 section 4.2.2).
 const (
 	mmioMagic             = 0x000
 	mmioVersion           = 0x004
@@ -156,7 +156,7 @@ func (t *mmioTransport) acknowledge() uint32 {
 func (t *mmioTransport) stop() bool { return false }
 
 // ParseCommandLine returns the devices that a kernel command line lists. Without ACPI, QEMU's microvm and Firecracker
-// describe their devices there, in the form of section 4.2.2.3.1:
+// describe their devices there, in the form of virtio 1.2 section 4.2.2.3.1:
 // virtio_mmio.device=<size>@<address>:<interrupt>[:<id>]. All other words are ignored.
 func ParseCommandLine(text string) []MMIO {
 	var devices []MMIO

@@ -7,7 +7,7 @@ import (
 	"loam/driver/pci"
 )
 
-// Virtio over PCI (section 4.1).
+// Virtio over PCI (virtio 1.2 section 4.1).
 
 // pciVendor is the vendor ID of all virtio devices. The device ID of a modern device is pciModern plus the type of
 // device. A smaller device ID means that the device also supports the legacy interface; its type is then in the
@@ -19,7 +19,7 @@ const (
 	pciNewest = 0x107f
 )
 
-// Types of the capabilities that locate registers (section 4.1.4).
+// Types of the capabilities that locate registers (virtio 1.2 section 4.1.4).
 const (
 	capCommon = 1
 	capNotify = 2
@@ -27,7 +27,7 @@ const (
 	capDevice = 4
 )
 
-// Registers of the common configuration (section 4.1.4.3).
+// Registers of the common configuration (virtio 1.2 section 4.1.4.3).
 const (
 	commonDeviceFeatureSelect = 0x00
 	commonDeviceFeature       = 0x04
@@ -86,7 +86,7 @@ func ProbePCI(m driver.Machine, f *pci.Function) (*Device, error) {
 }
 
 // findRegisters finds the four ranges of registers by the function's capabilities. If several capabilities have the
-// same type, the first usable one is used (section 4.1.4.1).
+// same type, the first usable one is used (virtio 1.2 section 4.1.4.1).
 func (t *pciTransport) findRegisters() error {
 	any := false
 	for _, c := range t.f.Capabilities() {
@@ -96,7 +96,7 @@ func (t *pciTransport) findRegisters() error {
 		any = true
 		head, bar := t.f.Read32(c.At), t.f.Read32(c.At+4)
 		offset, length := t.f.Read32(c.At+8), t.f.Read32(c.At+12)
-		const typed = 16 // size of such a capability in bytes
+		const typed = 16 // size in bytes of a capability that locates registers
 		if head>>16&0xff < typed {
 			continue
 		}
@@ -191,7 +191,7 @@ func (t *pciTransport) setQueue(i int, q queueMemory) error {
 	return nil
 }
 
-// write64 writes a 64-bit register in two halves (section 4.1.3.1).
+// write64 writes a 64-bit register in two halves (virtio 1.2 section 4.1.3.1).
 func (t *pciTransport) write64(at int, v uint64) {
 	t.common.Write32(at, uint32(v))
 	t.common.Write32(at+4, uint32(v>>32))

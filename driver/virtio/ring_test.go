@@ -186,7 +186,7 @@ func TestRingScribble(t *testing.T) {
 	}
 }
 
-// Notifications and interrupts occur only when they were requested (sections 2.7.7 and 2.7.10).
+// Notifications and interrupts occur only when they were requested (virtio 1.2 sections 2.7.7 and 2.7.10).
 func TestRingEvents(t *testing.T) {
 	for _, eventIndex := range []bool{false, true} {
 		r, p := newPair(8, eventIndex, false)

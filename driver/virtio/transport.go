@@ -12,7 +12,7 @@ type transport interface {
 	features() Features
 	setFeatures(f Features)
 	// config returns the type-specific configuration; nil if there is none. generation changes whenever the
-	// configuration changes (section 2.5.1).
+	// configuration changes (virtio 1.2 section 2.5.1).
 	config() driver.Registers
 	generation() uint32
 	// queues returns the maximum number of queues.
@@ -43,13 +43,13 @@ type queueMemory struct {
 	descriptors, avail, used uint64
 }
 
-// Bits that acknowledge returns (section 4.1.4.5).
+// Bits that acknowledge returns (virtio 1.2 section 4.1.4.5).
 const (
 	interruptQueue  = 1
 	interruptConfig = 2
 )
 
-// Device status (section 2.1).
+// Device status (virtio 1.2 section 2.1).
 const (
 	statusAcknowledge = 1
 	statusDriver      = 2

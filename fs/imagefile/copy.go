@@ -131,7 +131,8 @@ func (i *Image) copyFileIn(from, to string, mode fs.Mode) error {
 	return err
 }
 
-// whole writes everything, or returns the error: a file writes less than all where the disk is full.
+// whole is an io.Writer over a file. It writes all of p or returns an error, while fs.File.Write may write a
+// part of p without an error when the disk becomes full.
 type whole struct{ f *fs.File }
 
 func (w whole) Write(p []byte) (n int, err error) {

@@ -80,6 +80,9 @@ func (*null) Append(p []byte) (int, int64, error) { return len(p), 0, nil }
 // Endless implements fs.Endless.
 func (*null) Endless() {}
 
+// Discards implements fs.Endless.
+func (*null) Discards() bool { return true }
+
 // Immediate implements fs.Immediate.
 func (*null) Immediate() {}
 
@@ -104,6 +107,9 @@ type full struct{ zero }
 // WriteAt implements fs.Handle.
 func (*full) WriteAt([]byte, int64) (int, error) { return 0, linux.ENOSPC }
 
+// Discards implements fs.Endless.
+func (*full) Discards() bool { return false }
+
 // Append implements fs.Handle.
 func (*full) Append([]byte) (int, int64, error) { return 0, 0, linux.ENOSPC }
 
@@ -115,3 +121,6 @@ func (*random) ReadAt(p []byte, _ int64) (int, error) {
 	rand.Read(p) // never fails
 	return len(p), nil
 }
+
+// Discards implements fs.Endless. As on Linux, a write reads the memory of the process.
+func (*random) Discards() bool { return false }

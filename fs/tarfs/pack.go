@@ -14,7 +14,7 @@ import (
 
 // Packed is the result of Pack.
 type Packed struct {
-	Files int   // of any type
+	Files int   // number of files of any type
 	Bytes int64 // bytes of content
 	// Skipped counts the files that were left out: sockets, devices, unreadable files, and files that
 	// were removed or replaced during packing.

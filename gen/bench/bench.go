@@ -44,7 +44,7 @@ type Running struct {
 
 // Sent is the contestant's own report of the frames that it has sent.
 type Sent struct {
-	Frames uint64 // 0: unknown
+	Frames uint64 // number of frames; 0: unknown
 	// Train reports that several datagrams may arrive as one unsegmented packet, which the peer counts once.
 	Train bool
 }
@@ -133,8 +133,8 @@ func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 
 // Times that measure waits.
 const (
-	firstFrame = 30 * time.Second       // until the first frame arrives
-	settle     = 100 * time.Millisecond // after the end, until the last frames are counted
+	firstFrame = 30 * time.Second       // maximum wait for the first frame
+	settle     = 100 * time.Millisecond // wait after a contestant has stopped, until its last frames are counted
 )
 
 // errSilent reports that no frame of a contestant arrived.
@@ -152,7 +152,7 @@ func measure(ctx context.Context, c *Contestant, o Options, r *Row) error {
 	return measureAt(ctx, c, o.Peer, before, o, r)
 }
 
-// measureAt measures a contestant once with the given counter, whose value was before at the start.
+// measureAt measures a contestant once with the given counter. before is the value of the counter at the start.
 func measureAt(ctx context.Context, c *Contestant, counter func() (Count, error), before Count, o Options, r *Row) error {
 	running, err := c.Start(ctx)
 	if err != nil {

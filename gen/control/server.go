@@ -61,7 +61,7 @@ const maxRequest = 1 << 16
 type request struct {
 	Scale  *float64 `json:"scale"`
 	Rate   *string  `json:"rate"`
-	Stream string   `json:"stream"` // with Rate; "": all streams
+	Stream string   `json:"stream"` // name of the stream whose rate Rate sets; "": all streams
 }
 
 // change applies the request that body contains.

@@ -38,7 +38,7 @@ type Program struct {
 	aligned int   // offset of the layer whose length must be a multiple of align; 0: there is none
 	align   int
 	payload int // offset of the payload
-	end     int // end of the packet if padding follows it, otherwise 0
+	end     int // offset of the end of the packet if padding follows it, otherwise 0
 	options Options
 	sizes   Sizes
 }

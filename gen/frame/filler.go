@@ -9,9 +9,9 @@ import (
 type varying struct {
 	at       int // offset of the first byte that contains a bit of the field
 	size     int // number of bytes that contain bits of the field, at most 8; 16 for an IPv6 address
-	shift    int // number of bits after the field in the last of these bytes
+	shift    int // number of bits after the field in the last of the size bytes
 	whole    bool
-	sumShift int // number of bits after the field in its last 16-bit word
+	sumShift int // number of bits after the field in the last 16-bit word that contains a part of it
 	width    int
 	sums     uint32
 	salt     uint64
@@ -160,7 +160,7 @@ func (f *Filler) compose(slot []byte) int {
 	return n - skip
 }
 
-// add adds x to every sum that is in the bit set.
+// add adds x to those sums of acc whose bits are set in the parameter set.
 func add(acc *[maxSums]uint64, set uint32, x uint64) {
 	for ; set != 0; set &= set - 1 {
 		acc[bits.TrailingZeros32(set)] += x

@@ -15,7 +15,7 @@ type Sample struct{ Device, System int64 }
 type Clock struct {
 	last  Sample
 	drift float64 // relative rate error: nanoseconds that the system's clock gains per nanosecond
-	known bool    // there has been a sample
+	known bool    // the Clock has had a Sample
 }
 
 // resample is the maximum age of a sample. If the drift is known to one part per million, the error at this age is one

@@ -77,7 +77,7 @@ func across(t *testing.T, d fault.Direction, frames int) (*measure.Tracker, faul
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
-	time.Sleep(time.Second) // until delayed frames have arrived
+	time.Sleep(time.Second) // waits until delayed frames have arrived
 	sent, _ := faulty.Counts()
 	faulty.Close()
 	<-done

@@ -141,7 +141,7 @@ func TestJitterAndLatency(t *testing.T) {
 		now := int64(i) * 1000
 		tr.Arrive(now+transit, Tag{Sequence: uint32(i), Sent: now}, 64)
 	}
-	if got := tr.Jitter(); got != 19 { // 160/16 = 10, then 10 + (160-10)/16 = 19.4
+	if got := tr.Jitter(); got != 19 { // the transit time changes twice by 160 ns: J = 160/16 = 10, then J = 10 + (160-10)/16 = 19.4
 		t.Errorf("jitter %d ns, want 19", got)
 	}
 	h := tr.Latency()

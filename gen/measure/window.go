@@ -8,7 +8,7 @@ const windowSize = 1 << 16
 // are zero.
 type window struct {
 	bits [windowSize / 64]uint64
-	next uint64 // one above the highest number that has arrived
+	next uint64 // one more than the highest sequence number that has arrived
 }
 
 // forward moves the window up so that it includes s, which must not be below next.

@@ -67,7 +67,7 @@ func (s *batched) Repeat(frame []byte, n int) (sent int, err error) {
 				continue
 			}
 			s.lengths[i] = len(frame)
-			s.messages.Set(i, frame) // one buffer for all messages
+			s.messages.Set(i, frame) // all messages refer to the same buffer
 		}
 		s.same = true
 	}

@@ -71,7 +71,7 @@ func TestLoamFragments(t *testing.T) {
 		return i.Attrs().Statistics.TxPackets
 	}
 	before := sent()
-	const datagrams, fragments = 100, 7 // of 1480 bytes each, 9008 bytes with the UDP header
+	const datagrams, fragments = 100, 7 // a datagram has 9008 bytes with its UDP header, and a fragment 1480 bytes of it
 	n, err := s.Send(datagrams, func(slot []byte) int { return len(slot) })
 	if n != datagrams || err != nil {
 		t.Fatal(n, err)

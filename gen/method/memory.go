@@ -99,7 +99,8 @@ func (s *memorySender) end(sent, bytes, kicks int, err error) error {
 	return err
 }
 
-// kick calls the kick of the memory and counts its result. It returns only errors after which nothing more can be sent.
+// kick makes the kernel send the queued frames (memory.kick), and counts the result. It returns only errors after which
+// nothing more can be sent.
 func (s *memorySender) kick() error {
 	switch err := s.m.kick(); err {
 	case nil, unix.EINTR:

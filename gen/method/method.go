@@ -24,9 +24,9 @@ type Layer uint8
 
 // Layers.
 const (
-	Frame   Layer = iota // starts at the Ethernet header
-	Packet               // starts at the IP header; the kernel finds the next hop
-	Payload              // starts after the UDP header; the kernel or the stack writes all headers
+	Frame   Layer = iota // the bytes begin at the Ethernet header
+	Packet               // the bytes begin at the IP header; the kernel finds the next hop
+	Payload              // the bytes begin after the UDP header; the kernel or the stack writes all headers
 )
 
 // String returns a readable name.
@@ -129,7 +129,7 @@ func (c Config) WithDefaults() Config {
 // Counters counts events of a Sender since it was opened.
 type Counters struct {
 	Handed uint64 `json:"handed"` // frames that the kernel, the device or the stack accepted
-	Bytes  uint64 `json:"bytes"`  // bytes of these frames, as fill wrote them
+	Bytes  uint64 `json:"bytes"`  // bytes of the Handed frames, as fill wrote them
 	// Left counts frames that have been sent according to the kernel: it has reported so by a completion ring or by the
 	// status of a ring slot, or it has returned from a system call that sends synchronously.
 	Left uint64 `json:"left"`
@@ -137,9 +137,9 @@ type Counters struct {
 	// (EMSGSIZE, EINVAL, a malformed header).
 	Refused uint64 `json:"refused"`
 	// Number of times that the method had to wait, by reason.
-	Busy      uint64 `json:"busy"`       // EAGAIN, EBUSY, or no free slot in a ring
-	NoBuffers uint64 `json:"no_buffers"` // errors ENOBUFS and ENOMEM
-	Down      uint64 `json:"down"`       // ENETDOWN, or ENXIO while a device re-establishes its link
+	Busy      uint64 `json:"busy"`       // waits because of EAGAIN, EBUSY, or no free slot in a ring
+	NoBuffers uint64 `json:"no_buffers"` // waits because of ENOBUFS or ENOMEM
+	Down      uint64 `json:"down"`       // waits because of ENETDOWN, or of ENXIO while a device re-establishes its link
 	// Kicks counts system calls.
 	Kicks uint64 `json:"kicks"`
 }

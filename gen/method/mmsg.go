@@ -36,7 +36,8 @@ type run struct {
 	count     int
 }
 
-// runSender sends runs. The datagrams are stored one after another in a buffer.
+// runSender is the method mmsg with runs: messages of several datagrams, which the kernel segments. The datagrams are
+// stored one after another in a buffer.
 type runSender struct {
 	counters
 	fd       int

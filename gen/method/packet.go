@@ -15,7 +15,7 @@ func openPacket(c Config) (Sender, error) {
 	c = c.WithDefaults()
 	var options []option
 	var protocol uint16
-	if !c.Qdisc { // without a queueing discipline, only the device looks at the frames
+	if !c.Qdisc { // without a queueing discipline, no part of the kernel needs the protocol of the frames
 		options = append(options, option{"PACKET_QDISC_BYPASS", unix.PACKET_QDISC_BYPASS, 1})
 		protocol = afpacket.Unassigned
 	}

@@ -27,7 +27,7 @@ func TestRepeat(t *testing.T) {
 			defer s.Close()
 			same := make([]byte, 200)
 			same = same[:l.put(same, m.Layer, []byte("the same"))]
-			const rounds, times = 20, 100 // more than any ring has slots
+			const rounds, times = 20, 100 // 2000 frames, more than any ring has slots
 			for i := range rounds {
 				n, err := s.(Repeater).Repeat(same, times)
 				if err != nil || n != times {

@@ -69,7 +69,7 @@ func (l *lab) listenFor(t testing.TB, name string, rules ...match.Rule) Receiver
 	c.Match = rules
 	queues := 1
 	if name == "xdp" {
-		queues = 2 // the kernel sends on either queue, and an XDP socket receives from one queue
+		queues = 2 // the kernel sends on both queues, and an XDP socket receives from one queue only
 	}
 	var all receivers
 	for c.Queue = range queues {
@@ -137,7 +137,7 @@ func body(i int) []byte {
 	return []byte(fmt.Sprintf("frame %d %s", i, strings.Repeat("x", i*7%1300)))
 }
 
-// number returns the frame number in a payload made by body.
+// number returns the frame number in a payload that the function body made.
 func number(payload string) (i int) {
 	fmt.Sscanf(payload, "frame %d", &i)
 	return i
@@ -251,7 +251,7 @@ func TestTapSends(t *testing.T) {
 func TestTooLongIsRefused(t *testing.T) {
 	for _, m := range All() {
 		if m.Name == "tap" || m.Name == "loam" || m.Name == "ring" {
-			continue // these methods check the length themselves
+			continue // these methods check the length of a frame themselves
 		}
 		t.Run(m.Name, func(t *testing.T) {
 			l := newLab(t)

@@ -150,7 +150,7 @@ func advertisement(b []byte) (a netip.Addr, m wire.MAC, ok bool) {
 	if err != nil || ip.HopLimit != ndHopLimit || len(body) < ndTarget+16 || body[0] != uint8(wire.ICMPv6NeighborAdvertisement) || !wire.ICMPv6ChecksumOK(body, ip.Src, ip.Dst) {
 		return a, m, false
 	}
-	m = eth.Src // used unless an option contains another address
+	m = eth.Src // m is the sender's address unless an option contains another one
 	if len(body) >= ndLen && body[ndOption] == targetOption {
 		copy(m[:], body[ndOption+2:])
 	}

@@ -24,7 +24,7 @@ import (
 type Clock struct {
 	rate   int64 // rate in units per second; 0: unlimited
 	of     Rate
-	one    int64 // cost of a frame of mean size
+	one    int64 // credit that a frame of mean size costs
 	limit  int64 // upper limit of credit
 	mean   float64
 	bound  time.Duration
@@ -78,7 +78,7 @@ func (c *Clock) set(r Rate) {
 	if hi, lo := bits.Mul64(uint64(c.rate), uint64(c.bound)); hi == 0 && lo < uint64(c.limit) {
 		c.limit = int64(lo)
 	}
-	c.limit += c.one // one frame, however late it is
+	c.limit += c.one // a late frame is never given up
 	c.ease, c.earliest = 0, 0
 	c.eased = c.one + min(mostEased*c.one, (c.limit-c.one)/2)
 	if r.PerSecond == 0 || c.spacing != (Spacing{}) {

@@ -62,7 +62,7 @@ const MaxSize = 1 << 20
 
 // Error is a mistake in a file.
 type Error struct {
-	Line  int // counted from 1; 0: unknown
+	Line  int // number of the line in the file, from 1; 0: unknown
 	Wrong string
 }
 

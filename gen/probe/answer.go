@@ -16,8 +16,8 @@ import (
 type verdict uint8
 
 const (
-	genuine   verdict = iota // an answer to one of our questions
-	foreign                  // other traffic
+	genuine   verdict = iota // an answer to one of our probes
+	foreign                  // not an answer to a probe: other traffic
 	malformed                // not a valid packet
 	forged                   // has the form of an answer, but a wrong tag
 )

@@ -67,14 +67,14 @@ const (
 	DefaultWindow     = 8192
 )
 
-// Result is one answer, with the question to which it belongs.
+// Result is one answer, with the question (the probed address and port) to which it belongs.
 type Result struct {
 	Addr     netip.Addr // the probed address
 	Port     uint16     // the probed port, 0 for kinds without ports
 	Answer   Answer
 	Code     uint8         // code of an ICMP error
 	HopLimit uint8         // remaining hop limit or TTL of the answer
-	RTT      time.Duration // negative: unknown; begins when the probe's batch of up to 64 probes is written
+	RTT      time.Duration // round-trip time, from when the probe's batch of up to 64 probes is written; negative: unknown
 	From     netip.Addr    // sender of the answer: Addr, except for errors
 	MAC      wire.MAC      // Ethernet address of a neighbour, for the kind Neighbour
 	At       time.Time     // time of arrival
@@ -100,7 +100,7 @@ type Status struct {
 
 // Summary is the result of a run.
 type Summary struct {
-	Asked      uint64             // number of questions in this shard, limited by Most; without the Absent ones
+	Asked      uint64             // number of questions (an address and a port) in this shard, limited by Most; without the Absent ones
 	Absent     uint64             // number of questions that were not asked, because their target is not in Config.Neighbours
 	Known      uint64             // number of questions answered in an earlier run
 	Sent       uint64             // number of probes sent

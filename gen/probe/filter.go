@@ -20,8 +20,8 @@ type Filter struct {
 type term struct {
 	field    string
 	operator string
-	numbers  []float64      // the result's field is compared with any of these
-	prefixes []netip.Prefix // or with any of these
+	numbers  []float64      // values with which a numeric field of the result is compared
+	prefixes []netip.Prefix // prefixes with which an address of the result is compared
 	answers  []Answer
 }
 

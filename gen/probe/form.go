@@ -36,7 +36,7 @@ type template struct {
 // Path holds the addresses in the Ethernet and IP headers of the probes.
 type Path struct {
 	Source     netip.Addr   // the source address of probes, to which answers are sent
-	More       []netip.Addr // further source addresses of the same IP version; each question uses one of all
+	More       []netip.Addr // further source addresses of the same IP version; each question uses Source or one of these
 	SourceMAC  wire.MAC
 	NextHopMAC wire.MAC // Ethernet address of the router through which all targets are reached
 	HopLimit   uint8    // hop limit, or TTL of IPv4; 0 is DefaultHopLimit

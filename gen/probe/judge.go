@@ -9,7 +9,7 @@ import (
 // that the user wants, and not a duplicate.
 func (r *run) judge(rep reply, now int64) (res Result, wanted bool) {
 	at, ok := r.space.position(rep.question)
-	if !ok { // the question belongs to another shard that uses the same key
+	if !ok { // the question (address and port) belongs to another shard that uses the same key
 		r.counts.other[foreign].Add(1)
 		return res, false
 	}

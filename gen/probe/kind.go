@@ -5,7 +5,7 @@ import "fmt"
 // Kind is the type of a probe.
 type Kind uint8
 
-// Kinds.
+// Kinds of probes.
 const (
 	Echo Kind = iota // ICMP or ICMPv6 echo request
 	SYN              // TCP SYN to a port

@@ -59,7 +59,7 @@ func (r *run) newLane(number int, tx method.Sender, rx method.Receiver) *lane {
 // loop runs until stop is closed. Without a receiver, it runs until there is no more work. It calls sent once, after
 // all its probes have been sent.
 func (l *lane) loop(stop <-chan struct{}, sent func()) {
-	runtime.LockOSThread() // so that a lane keeps its thread during and after system calls
+	runtime.LockOSThread() // a lane that keeps its thread need not wait for one after a system call
 	defer runtime.UnlockOSThread()
 	defer l.handOver()
 	if l.work == nil {
@@ -187,8 +187,8 @@ func (l *lane) receive(wait time.Duration) int {
 	return n
 }
 
-// take classifies a frame and counts the answer. at is the time of arrival in nanoseconds since 1970, or 0 if it is
-// unknown.
+// take classifies a frame and counts the answer. The parameter at is the time of arrival
+// in nanoseconds since 1970, or 0 if it is unknown.
 func (l *lane) take(frame []byte, at int64) {
 	now := at - l.start.UnixNano()
 	if at == 0 {

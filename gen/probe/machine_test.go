@@ -192,7 +192,7 @@ func TestEveryBitOfTheTagCounts(t *testing.T) {
 			bits = append(bits, i)
 		}
 		if kind == SYN {
-			for i := (body + 8) * 8; i < (body+12)*8; i++ { // in the acknowledgment number
+			for i := (body + 8) * 8; i < (body+12)*8; i++ { // the bits of the acknowledgment number
 				bits = append(bits, i)
 			}
 		}

@@ -33,7 +33,7 @@ const (
 	FieldAnswer
 	FieldCode // code of an ICMP error
 	FieldTTL  // remaining hop limit or TTL of the answer
-	FieldRTT  // in milliseconds; null or empty if unknown
+	FieldRTT  // round-trip time in milliseconds; null or empty if unknown
 	FieldFrom // sender of the answer
 	FieldTime // arrival time in seconds since 1970
 	FieldMAC  // Ethernet address of a neighbour; null or empty if unknown
@@ -134,8 +134,8 @@ func (w *Writer) appendLine(b []byte, r *Result) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendValue appends the text of one field of a result. Strings are enclosed in quote. If the value is missing, it
-// appends none.
+// appendValue appends the text of one field of a result. Strings are enclosed in quote.
+// If the value is missing, it appends the text none.
 func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 	switch f {
 	case FieldPort:

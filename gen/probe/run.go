@@ -64,14 +64,14 @@ type run struct {
 	caught []atomic.Uint64
 
 	known  uint64 // number of answers in the results of earlier runs
-	absent uint64 // number of questions to targets that are not in Config.Neighbours
+	absent uint64 // number of questions (address and port) whose target is not in Config.Neighbours
 	counts counts
 	cancel context.CancelCauseFunc // ends the run with an error
 }
 
-// Run asks all questions of c. It returns when all have been asked and the answers have arrived. If ctx is done, it
-// stops sending, and waits a short time for answers that are on their way; the summary then contains the position at
-// which to resume. It closes neither senders nor receivers.
+// Run asks all questions of c: it sends a probe to each port of each address. It returns when all have been asked and
+// the answers have arrived. If ctx is done, it stops sending, and waits a short time for answers that are on their way;
+// the summary then contains the position at which to resume. It closes neither senders nor receivers.
 //
 // An error from a sender, a receiver, Record or Mark stops the run in the same way. The summary covers the run up to
 // that time.

@@ -177,7 +177,7 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// The shards of a run divide its questions among them.
+// The shards of a run divide its addresses and ports among them.
 func TestShards(t *testing.T) {
 	total := map[netip.Addr]int{}
 	for shard := range uint64(3) {

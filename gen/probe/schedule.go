@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// scheduler decides which question is asked next, and when.
+// scheduler decides which question (address and port) is asked next, and when.
 type scheduler struct {
 	*run
 	plan     plan
@@ -64,7 +64,8 @@ func (s *scheduler) place() Checkpoint {
 	return c
 }
 
-// sendPass asks the remaining questions of a pass. It returns false if ctx is done before the end of the pass.
+// sendPass sends the remaining probes of one pass over all addresses and ports. It returns false if ctx is done before
+// the end of the pass.
 func (s *scheduler) sendPass(ctx context.Context) bool {
 	for {
 		s.tick(false)

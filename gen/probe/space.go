@@ -20,7 +20,7 @@ import (
 // All three can be computed from each other, in both directions. A space is immutable.
 type space struct {
 	addresses     *target.Set
-	ports         []uint16 // ascending; a single 0 for Echo
+	ports         []uint16 // ports in ascending order; a single 0 for Echo
 	order         *target.Order
 	shard, shards uint64
 	size          uint64 // number of positions in this shard

@@ -16,7 +16,7 @@ import (
 type State struct {
 	Version     int        `json:"version"`
 	Serial      uint64     `json:"serial"`    // number of times that the state has been saved
-	Questions   string     `json:"questions"` // hash of the questions and their order: see Config.Fingerprint
+	Questions   string     `json:"questions"` // hash of the questions (addresses and ports) and their order: see Config.Fingerprint
 	Seed        uint64     `json:"seed"`
 	Checkpoint  Checkpoint `json:"checkpoint"`
 	ResultsFile string     `json:"results,omitempty"` // path of the file with the results of the run
@@ -87,7 +87,7 @@ func newest(text []byte) (s State, ok bool, err error) {
 		}
 	}
 	if ok {
-		err = nil // the write of the other slot was interrupted
+		err = nil // the other slot is invalid because its write was interrupted
 	}
 	return s, ok, err
 }

@@ -28,7 +28,7 @@ type tagger struct {
 	kind Kind
 }
 
-// tag returns the hash of a question.
+// tag returns the keyed hash of a question (address and port). A probe carries it, and an answer returns it.
 func (t *tagger) tag(q question) uint64 {
 	var b [19]byte
 	n := 4

@@ -47,7 +47,7 @@ type Burst struct {
 // Loss is the frame loss at a percentage of the top rate.
 type Loss struct {
 	Percent int     `json:"percent"`
-	Lost    float64 `json:"lost"`           // fraction of frames, 0 to 1
+	Lost    float64 `json:"lost"`           // fraction of frames lost, 0 to 1
 	Slow    string  `json:"slow,omitempty"` // reason why this machine was too slow: see Trial.Slow
 }
 

@@ -34,7 +34,7 @@ type Options struct {
 	Progress func(Trial)
 }
 
-// Sizes are the frame sizes of section 9.1 for Ethernet.
+// Sizes are the frame sizes of RFC 2544 section 9.1 for Ethernet.
 var Sizes = []int{64, 128, 256, 512, 1024, 1280, 1518}
 
 // Defaults. The RFC requires more: trials of 60 seconds, 2 seconds for queues to drain, 20 repetitions (50 of the
@@ -46,7 +46,7 @@ const (
 	DefaultRepeats    = 3
 )
 
-// Tests.
+// Names of the tests.
 const (
 	Throughput = "throughput"
 	LatencyOf  = "latency"
@@ -111,7 +111,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return r, nil
 }
 
-// Parameters of the connectivity check. Its frames also let bridges learn the addresses (section 23).
+// Parameters of the connectivity check. Its frames also let bridges learn the addresses (RFC 2544 section 23).
 const (
 	greetingRate = 1000 // frames per second
 	greeting     = 100 * time.Millisecond

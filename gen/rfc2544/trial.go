@@ -35,7 +35,7 @@ func (t *Trial) Rate() float64 {
 	return float64(t.Sent) / t.Elapsed.Seconds()
 }
 
-// Loss returns the fraction of lost frames (section 26.3).
+// Loss returns the fraction of lost frames (RFC 2544 section 26.3).
 func (t *Trial) Loss() float64 {
 	if t.Sent == 0 {
 		return 0
@@ -55,8 +55,8 @@ type load struct {
 	least float64 // minimum rate of a burst in frames per second
 }
 
-// trial sends frames of one size, waits until the device's queues have drained, and counts the received frames. Section
-// 23 requires a wait of two seconds; Options.Settle can shorten it.
+// trial sends frames of one size, waits until the device's queues have drained, and counts the received frames. RFC
+// 2544 section 23 requires a wait of two seconds; Options.Settle can shorten it.
 func (o *Options) trial(ctx context.Context, test string, size int, l load) (Trial, error) {
 	t := Trial{Test: test, Size: size, Offered: l.pps}
 	s := gen.Stream{Name: "trial", Template: o.Template.Clone(), Sizes: frame.FixedSize(size), Count: l.count}

@@ -14,7 +14,7 @@ import (
 func TestFaultsOfAnyKindAreCountedExactly(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
-	rate := func() float64 { return max(0, r.Float64()-0.5) / 2 } // 0 in half of the cases, otherwise up to 1/4
+	rate := func() float64 { return max(0, r.Float64()-0.5) / 2 } // returns 0 in half of the cases, otherwise a rate of up to 1/4
 	cases := 60
 	if testing.Short() {
 		cases = 10

@@ -11,7 +11,7 @@ type ID uint16
 const (
 	MaxStreams = 32
 	MaxQueues  = 32
-	MaxFlows   = 64 // for each stream and queue; further flows share these numbers
+	MaxFlows   = 64 // flows of each stream and queue; further flows share these numbers
 )
 
 // NewID returns the ID of a flow. All numbers start at 0.

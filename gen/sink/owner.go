@@ -37,7 +37,7 @@ type owner struct {
 	// State at the previous report, from which Recent is computed.
 	before time.Duration
 	counts Counts
-	shape  []int64 // counts in the latency histogram
+	shape  []int64 // counts of the latency histogram, by value
 }
 
 // retireAfter is the time without a frame after which a flow may be replaced by a new one.

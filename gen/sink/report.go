@@ -12,7 +12,7 @@ import (
 type Report struct {
 	Elapsed   time.Duration `json:"elapsed_ns"`
 	Total     Counts        `json:"total"`
-	Flows     []Flow        `json:"flows,omitempty"` // sorted by run and ID
+	Flows     []Flow        `json:"flows,omitempty"` // the flows, sorted by run and ID
 	Runs      int           `json:"runs"`            // number of runs among the tracked flows
 	Other     uint64        `json:"other"`           // frames without a tag
 	Untracked uint64        `json:"untracked"`       // tagged frames of flows beyond MaxTracked
@@ -39,14 +39,14 @@ type Counts struct {
 	Lost       uint64 `json:"lost"` // missing numbers between the lowest and the highest number that arrived
 	Duplicates uint64 `json:"duplicates"`
 	Reordered  uint64 `json:"reordered"`
-	Ancient    uint64 `json:"ancient"`  // too late to classify; also counted as lost
-	Negative   uint64 `json:"negative"` // negative latency: the clocks disagree
+	Ancient    uint64 `json:"ancient"`  // frames that arrived too late to be classified; they also count as lost
+	Negative   uint64 `json:"negative"` // frames with a negative latency, which shows that the clocks disagree
 	// Before is the number of sequence numbers below the lowest number that arrived. These frames were lost, or were
 	// sent before the sink started. Lost does not include them.
 	Before uint64 `json:"before"`
 
 	Latency Latency       `json:"latency"`
-	Jitter  time.Duration `json:"jitter_ns"`  // as defined in RFC 3550 section 6.4.1; for a total: the largest of all flows
+	Jitter  time.Duration `json:"jitter_ns"`  // jitter as defined in RFC 3550 section 6.4.1; in a total, the largest of all flows
 	Extent  int64         `json:"max_extent"` // RFC 4737 section 4.2.1: largest number of arrivals by which a frame was late
 }
 

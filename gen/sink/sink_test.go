@@ -84,7 +84,7 @@ func across(t *testing.T, c fault.Config, frames, flows int) (Report, fault.Coun
 		}
 		time.Sleep(10 * time.Microsecond)
 	}
-	time.Sleep(time.Second) // until delayed frames have arrived
+	time.Sleep(time.Second) // waits until delayed frames have arrived
 	sent, _ := faulty.Counts()
 	faulty.Close()
 	r, err := s.Stop()
@@ -131,7 +131,7 @@ func TestFaultsAreReported(t *testing.T) {
 func TestReorderingIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, injected := across(t, fault.Config{Seed: 3, Send: fault.Direction{Reorder: 0.01}}, 10_000, 2)
-		// A frame that swaps places with one of the other flow is still in order.
+		// A frame that swaps places with a frame of the other flow is still in order in its own flow.
 		if r.Total.Lost != 0 || r.Total.Reordered == 0 || r.Total.Reordered > injected.Reordered || r.Total.Extent == 0 {
 			t.Errorf("%+v, injected %+v", r.Total, injected)
 		}

@@ -77,8 +77,8 @@ func unreachable(out []byte, err error) bool {
 // peersDir is a separate module. So the programs that Loam is compared with never become dependencies of Loam.
 const peersDir = "test/bench"
 
-// peers tests that module and checks that every measurement in it can run. The results of this short run are discarded,
-// because they are not accurate.
+// peers tests the module in peersDir and checks that every measurement in it can run. The results of this short
+// run are discarded, because they are not accurate.
 func peers(ctx context.Context) error {
 	results, err := os.MkdirTemp("", "loam-bench-")
 	if err != nil {

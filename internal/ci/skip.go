@@ -16,7 +16,7 @@ var skipsText []byte
 
 // skip is one line of skips.txt: a permission for tests to be skipped.
 type skip struct {
-	when string // a condition: see conditions
+	when string // one of the conditions that the function conditions returns
 	pkg  string // a pattern of path.Match
 	test string // a pattern of path.Match; * does not match the slash of a subtest
 	why  string
@@ -31,8 +31,8 @@ func (s skip) matches(pkg, test string) bool {
 // The conditions under which a test may be skipped.
 const (
 	always = "always"
-	race   = "race" // under the race detector
-	user   = "user" // not root
+	race   = "race" // the tests run under the race detector
+	user   = "user" // the tests do not run as root
 )
 
 // conditions returns which conditions hold for a test run with these arguments.

@@ -1,7 +1,7 @@
-// Package crew starts the goroutines of an owner and waits for them, like sync.WaitGroup. The
-// goroutines begin with a function of this module. By that function, the runtime of a program on Loam
-// distinguishes the kernel's goroutines from the program's. Goroutines started by WaitGroup.Go begin
-// with a function of package sync.
+// Package crew starts the goroutines of an owner and waits for them, like sync.WaitGroup. The first function of such a
+// goroutine belongs to this module. From the first function, the Go runtime of a program on Loam knows whether a
+// goroutine belongs to Loam or to the program. A goroutine started by WaitGroup.Go begins with a function of package
+// sync, so it would count as one of the program's.
 package crew
 
 import "sync"

@@ -6,8 +6,8 @@
 // A rule that a test checks need not be remembered or reviewed. Each file holds one family of rules:
 //
 //	layer_test.go     which package may import which: the map of the tree
-//	pure_test.go      wire and the protocol machines have no clock, lock or goroutine
-//	source_test.go    format, sizes, package comments, no reminders
+//	pure_test.go      wire and protocol state machines have no clock, lock or goroutine
+//	source_test.go    format, sizes, package comments, no notes of work for later
 //	unsafe_test.go    where unsafe and go:nosplit are allowed
 //	linux_test.go     Linux's constants come from abi/linux
 //	goroutine_test.go goroutines in a guest begin with a function of this module

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// The function with which a goroutine begins must belong to this module. By it, the runtime of a program on Loam
-// distinguishes the kernel's goroutines from the program's. A goroutine started by sync.WaitGroup.Go begins with a
-// function of package sync, and would count as one of the program's.
+// The function with which a goroutine begins must belong to this module. From that function, the Go runtime of a
+// program on Loam knows whether a goroutine belongs to Loam or to the program. A goroutine started by sync.WaitGroup.Go
+// begins with a function of package sync, and would count as one of the program's.
 func TestGoroutinesAreOurs(t *testing.T) {
 	linked := linkedIntoGuests(t)
 	if !linked["stack"] || !linked["driver/console"] {

@@ -37,7 +37,7 @@ func TestDocumentsAreTrue(t *testing.T) {
 // tree is the set of names that documents may refer to.
 type tree struct {
 	exists   func(path string) bool // path from the root; may be a pattern
-	packages map[string]*declared   // by path
+	packages map[string]*declared   // packages of the tree, by path
 }
 
 // declared is the set of names that one package declares.

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Protocol machines are pure: time, input and randomness are arguments, and actions are return values.
-// Therefore the same machine runs in a shard, in fake time, under a fuzzer and in ring 0. These tests
-// check it.
+// Packages that implement a protocol as a state machine, such as stack/tcp, are pure: time, input and randomness are
+// arguments, and actions are return values. Therefore the same code runs in a process, in a virtual machine, in fake
+// time and under a fuzzer. These tests check it.
 
 // pureImports are the packages of the standard library that pure code may import. They compute, without
 // a clock, a lock, a goroutine, the operating system, or hidden shared state. Add a package only if all
@@ -39,8 +39,8 @@ func set(names ...string) map[string]bool {
 	return s
 }
 
-// purePackages returns package wire, the protocol machines (such as stack/tcp), and the packages of this module that
-// they import.
+// purePackages returns package wire, the packages with protocol state machines (such as stack/tcp), and the packages of
+// this module that they import.
 func purePackages(t *testing.T) map[string]bool {
 	t.Helper()
 	m, err := parseLayers(layers)

@@ -59,7 +59,7 @@ func bareNosplit(f *goFile) (complaints []string) {
 		if !ok || !strings.Contains(commentText(fn.Doc), "//go:nosplit") {
 			continue
 		}
-		// Text omits directives.
+		// Text omits directives, so go:nosplit itself does not match.
 		if !nosplitReason.MatchString(fn.Doc.Text()) {
 			complaints = append(complaints, fmt.Sprintf("%s:%d: the comment of %s does not say why its stack must not grow (go:nosplit)",
 				f.Path, f.Line(fn.Pos()), fn.Name.Name))

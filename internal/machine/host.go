@@ -39,14 +39,14 @@ type Tools struct {
 
 // Layer is one layer of the confinement of a program that runs as a process, such as its system call filter.
 type Layer struct {
-	Name   string // "filter"
+	Name   string // such as "filter"
 	Holds  bool
 	Detail string
 }
 
 // Emulator describes the QEMU of this machine.
 type Emulator struct {
-	Version string // empty: there is no usable QEMU
+	Version string // version of QEMU; empty: there is no usable QEMU
 	KVM     bool   // QEMU can run guests with KVM
 	Why     string // why there is no QEMU, or why it cannot use KVM
 }

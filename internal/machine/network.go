@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// Probes of what the gateway, which runs without privilege, may do on the host.
+// Probes of what the gateway of package usernet, which runs without privilege, may do on the host.
 
 // ping tries the socket that sends echo requests without privilege (icmp(7)). Without it, pings from a
 // guest to the outside are not answered.

@@ -2,7 +2,7 @@ package machine
 
 // Probes of what confines a program that runs as a process: docs/seal.md.
 
-// seal returns a finding for each layer. Without the filter, no program starts as a process. The other
+// seal returns a finding for each layer. Without the system call filter, no program starts as a process. The other
 // layers are used as far as the kernel allows them.
 func seal(h *Host) []Finding {
 	var all []Finding

@@ -26,7 +26,7 @@ func NewFar(t testing.TB) *Far {
 	Need(t)
 	c := exec.Command("sleep", "3600")
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
-	// The kernel sends Pdeathsig when the thread that started the process ends.
+	// The kernel kills the process (Pdeathsig) when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := c.Start(); err != nil {

@@ -92,8 +92,8 @@ func (k *Keeper) measure(s Sample) {
 	}
 }
 
-// wait sets the time of the next sample. The interval doubles while the clock is right, and is shorter while an
-// error is being removed.
+// wait sets due, the time of the next sample. The interval doubles while the clock is right, and is shorter
+// while an error is being removed.
 func (k *Keeper) wait(now, off uint64) {
 	k.between = min(2*k.between, longest, k.Reference.Longest())
 	if off != 0 {

@@ -42,6 +42,7 @@ type Context struct {
 	page  *page
 	at    uint64 // physical address of the page
 	space *Space
+	since uint64 // value of the time stamp counter at the last call of Spent
 }
 
 // NewContext returns a context for a thread of space s, with all registers zero. s must outlive the context. The caller
@@ -51,7 +52,7 @@ func NewContext(s *Space) (*Context, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	c := &Context{page: pageAt(pa), at: pa, space: s}
+	c := &Context{page: pageAt(pa), at: pa, space: s, since: amd64.Timestamp()}
 	c.page.root, c.page.active = s.tables.Root, addressOf(s.active)
 	initVectors(c.page.vector[:])
 	c.page.mxcsr = initialMXCSR
@@ -74,18 +75,39 @@ func (c *Context) Registers() *amd64.Frame { return &c.page.frame }
 // rt_sigreturn(2).
 func (c *Context) Restore() { c.page.frame.Vector = 0 }
 
+// Spent returns the CPU time since the last call of Spent, or since NewContext, in ticks of the time stamp counter: in
+// ring 3, and outside of ring 3.
+func (c *Context) Spent() (inside, outside uint64) {
+	now := amd64.Timestamp()
+	// The counters of two CPUs may differ by some ticks, so the time in ring 3 can exceed the whole time, or be negative.
+	whole := max(int64(now-c.since), 0)
+	user := min(max(int64(c.page.used), 0), whole)
+	c.since, c.page.used = now, 0
+	return uint64(user), uint64(whole - user)
+}
+
 // Run runs the thread until it makes a system call, faults or is interrupted, and returns the reason.
-func (c *Context) Run() Reason {
-	vector := enter(c.page)
+func (c *Context) Run() Reason { return c.Reason(c.Enter()) }
+
+// Enter and Reason are the two parts of Run. Enter runs the thread; for IsCall, the reason is Call. Otherwise Reason returns it.
+// A caller of both handles calls without a second function call.
+func (c *Context) Enter() (vector uint64) { return enter(c.page) }
+
+// IsCall reports whether a result of Enter means that the thread has made a system call.
+func IsCall(vector uint64) bool { return vector == amd64.VectorSyscall }
+
+// Reason returns the reason for a result of Enter. If the thread has not run because another CPU holds its x87 state, Reason
+// runs the thread.
+func (c *Context) Reason(vector uint64) Reason {
 	for vector == vectorElsewhere {
 		c.save()
 		vector = enter(c.page)
 	}
 	switch {
-	case vector == vectorMoved:
-		return Moved
 	case vector == amd64.VectorSyscall:
 		return Call
+	case vector == vectorMoved:
+		return Moved
 	case vector == amd64.VectorPage:
 		return Fault
 	case vector < amd64.VectorException:
@@ -123,13 +145,17 @@ func (c *Context) Watch(on bool) {
 func (c *Context) CPU() int { return int(c.page.placed) - 1 }
 
 // Bases returns the bases of FS and GS.
-func (c *Context) Bases() (fs, gs uint64) { return c.page.fsBase, c.page.gsBase }
+func (c *Context) Bases() (fs, gs uint64) {
+	c.save()
+	return c.page.fsBase, c.page.gsBase
+}
 
 // SetBases sets the bases of FS and GS. It returns ErrAddress if one is not below Limit.
 func (c *Context) SetBases(fs, gs uint64) error {
 	if fs >= Limit || gs >= Limit {
 		return ErrAddress
 	}
+	c.save()
 	c.page.fsBase, c.page.gsBase = fs, gs
 	return nil
 }
@@ -176,7 +202,7 @@ func (c *Context) SetDebug(addresses [4]uint64, control uint64) {
 // DebugStatus returns DR6, the status register, as of the last debug exception.
 func (c *Context) DebugStatus() uint64 { return c.page.status }
 
-// save stores the thread's x87 state in its page. If another CPU holds the state, that CPU stores it.
+// save stores the thread's x87 state and base of GS in its page. If another CPU holds the state, that CPU stores it.
 func (c *Context) save() {
 	if n := saveOwn(c.page); n != 0 {
 		kernelCall(kernel.CallSave, uintptr(n-1), 0)

@@ -42,8 +42,8 @@ func (s *Space) Write(va uint64, b []byte) int {
 	return done
 }
 
-// memory returns up to n bytes of user memory at va, all in one page. It returns nil if the page is not mapped with the
-// flags in want. The slice is valid while the caller holds the lock.
+// memory returns up to n bytes of user memory at va, all in one page. It returns nil if the page is not mapped with
+// the flags in want. The slice is valid while the caller holds the lock of the Space.
 func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	if va >= Limit {
 		return nil
@@ -54,6 +54,18 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	}
 	n = min(n, int(amd64.PageSize-va%amd64.PageSize))
 	return bytesAt(s.tables.Window+uintptr(amd64.Physical(entry)+va&(size-1)), n)
+}
+
+// Load returns the 32-bit word at va, which must be aligned to 4 bytes. It returns false if the page is not mapped.
+func (s *Space) Load(va uint64) (value uint32, ok bool) {
+	const size = 4
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	b := s.memory(va, size, amd64.PagePresent|amd64.PageUser)
+	if b == nil {
+		return 0, false
+	}
+	return atomic.LoadUint32(wordAt(b)), true
 }
 
 // CompareAndSwap stores value in the 32-bit word at va if the word is old. va must be aligned to 4 bytes. It returns

@@ -14,18 +14,19 @@ type page struct {
 
 	fault  uint64 // address of the last page fault
 	fsBase uint64
-	gsBase uint64
+	gsBase uint64  // with live != 0, the base is in the processor
 	root   uint64  // physical address of the space's root table
 	active uintptr // address of the set of CPUs that use the space
 	stop   uint32  // not 0: the thread must not enter ring 3 (Kick); atomic
 	cpu    uint32  // number of the CPU on which the thread is running, plus one; 0: none; atomic
 
-	live  uint32 // number of the CPU whose registers hold the x87 state, plus one; 0: the state is in vector; atomic
+	live  uint32 // number of the CPU whose registers hold the x87 state and the base of GS, plus one; 0: they are in vector and gsBase; atomic
 	mxcsr uint32
 
 	watched uint32 // not 0: enter returns vectorMoved in the cases that Context.Watch describes
 	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
-	_       [16]byte
+	used    uint64 // ticks of the time stamp counter in ring 3 since the last call of Context.Spent, while the thread is not in ring 3
+	_       [8]byte
 	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister
 

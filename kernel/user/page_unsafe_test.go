@@ -52,6 +52,7 @@ func TestOffsets(t *testing.T) {
 
 		"page_watched": unsafe.Offsetof(p.watched),
 		"page_placed":  unsafe.Offsetof(p.placed),
+		"page_used":    unsafe.Offsetof(p.used),
 		"page_debug":   unsafe.Offsetof(p.debug),
 		"page_control": unsafe.Offsetof(p.control),
 		"page_status":  unsafe.Offsetof(p.status),
@@ -64,7 +65,7 @@ func TestOffsets(t *testing.T) {
 	if len(defined) > 0 {
 		t.Errorf("the code has more: %v", defined)
 	}
-	if unsafe.Offsetof(p.live) != kernel.ContextLive || unsafe.Offsetof(p.vector) != kernel.ContextVector {
+	if unsafe.Offsetof(p.gsBase) != kernel.ContextGSBase || unsafe.Offsetof(p.live) != kernel.ContextLive || unsafe.Offsetof(p.vector) != kernel.ContextVector {
 		t.Error("the kernel has other offsets")
 	}
 	if size := unsafe.Sizeof(p); size != amd64.PageSize || unsafe.Offsetof(p.vector)%64 != 0 {

@@ -50,7 +50,7 @@ type Config struct {
 type Device struct {
 	info   link.Info
 	ends   []end
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 }
 
 // end is one queue of either kind.

@@ -44,7 +44,7 @@ type Config struct {
 	Match         []match.Rule // frames that go to the device instead of the kernel; no rules: every frame
 	Copying       Copying
 	Mode          Mode
-	BusyPoll      time.Duration // see SocketConfig
+	BusyPoll      time.Duration // how long a system call polls the device: see SocketConfig
 	Frames        int           // frames per queue that may wait to be read; default 4096
 	// Promiscuous receives frames for any address while the device is open.
 	Promiscuous bool
@@ -57,7 +57,7 @@ type Device struct {
 	program  *Program
 	sockets  []*Socket
 	ends     []*queue
-	queues   []link.Queue  // the same as ends
+	queues   []link.Queue  // the elements of ends, as interfaces
 	closing  chan struct{} // buffer of one: the first Close sends to it and does the work; later calls wait for closed
 	closed   chan struct{} // closed when the first Close is done
 	listener int           // packet socket that holds promiscuous mode, or -1

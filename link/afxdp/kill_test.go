@@ -69,7 +69,7 @@ func TestKilled(t *testing.T) {
 		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 			t.Fatal(line, err)
 		}
-		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // at a random time
+		time.Sleep(time.Duration(rand.Int64N(int64(20 * time.Millisecond)))) // kills at a random time
 		c.Process.Kill()
 		c.Wait()
 		checkClean(t, from)

@@ -147,7 +147,7 @@ func (s *Socket) open(c SocketConfig, k int) (err error) {
 	if err := s.pollBusily(c.BusyPoll); err != nil {
 		return err
 	}
-	s.Rx.fillAll(s.memory, k) // before bind, because some drivers read the fill ring during bind
+	s.Rx.fillAll(s.memory, k) // filled before bind, because some drivers read the fill ring during bind
 	s.Tx.ownAll(s.memory, k)
 	if err := s.bind(s.Rx.fd, s.memory.owner, c.Copying); err != nil {
 		return err

@@ -24,7 +24,7 @@ import (
 type Direction struct {
 	Loss      float64
 	Duplicate float64 // probability that a frame is followed by a copy
-	Corrupt   float64 // probability that one bit behind the link-layer header is flipped
+	Corrupt   float64 // probability that one bit after the link-layer header is flipped
 	// Reorder delays a frame until a few later frames, at most ReorderDistance, have overtaken it,
 	// or until ReorderTime has passed.
 	Reorder         float64

@@ -20,8 +20,8 @@ type machine struct {
 	dropped atomic.Uint64
 
 	line     relay.FIFO[entry] // frames in the order in which they are due
-	aside    []entry           // in the order in which they left the line
-	held     int               // bytes of the buffers in line and aside
+	aside    []entry           // frames held back to be overtaken, in the order in which they left line
+	held     int               // bytes of the buffers of the frames in the fields line and aside
 	lastDue  time.Duration
 	segments [link.BatchSize]*link.Frame
 }
@@ -134,7 +134,7 @@ func (m *machine) corrupt(f *link.Frame, bit uint32) *link.Frame {
 	return f
 }
 
-// flip flips one bit of f behind its link-layer header.
+// flip flips one bit of f after its link-layer header.
 func (m *machine) flip(f *link.Frame, bit uint32) {
 	b := f.Bytes()
 	if h := m.medium.HeaderLen(); len(b) > h {

@@ -7,7 +7,7 @@ import (
 	"loam/wire"
 )
 
-// KindCase is a frame and its kind.
+// KindCase is a frame and its kind, such as link.KindSYN.
 type KindCase struct {
 	Name  string
 	Kind  link.Kinds

@@ -38,7 +38,7 @@ const (
 type test struct {
 	name string
 	run  func(t *testing.T, p *pair)
-	not  []Quirk // the test does not apply to devices with one of these
+	not  []Quirk // the test is skipped for devices with one of these quirks
 }
 
 var tests = []test{

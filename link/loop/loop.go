@@ -10,9 +10,9 @@ import (
 
 // Config describes the device. The zero value is suitable for a stack.
 type Config struct {
-	Name   string // default "lo"
-	MTU    int    // default and at most 65536, as on Linux
-	Queues int    // default 1; queue i receives what queue i sends
+	Name   string // name of the device; default "lo"
+	MTU    int    // in bytes; default and maximum 65536, as on Linux
+	Queues int    // number of queues; default 1; queue i receives what queue i sends
 	Depth  int    // capacity of a queue in frames, default 256
 }
 
@@ -24,7 +24,7 @@ const MaxMTU = 65536
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 }
 
 // New returns a loopback device. Its medium is IP: packets without a link-layer
@@ -63,6 +63,12 @@ func (d *Device) Stats() (s link.Stats) {
 		s.Add(q.counters.Stats())
 	}
 	return s
+}
+
+// Count counts frames that the owner of the device has delivered without it.
+func (d *Device) Count(frames, bytes int) {
+	d.ends[0].counters.Sent(frames, bytes)
+	d.ends[0].counters.Received(frames, bytes)
 }
 
 // Close implements link.Device. Frames that have not been received are freed.

@@ -14,10 +14,10 @@ import (
 
 // Rule matches a frame if every field that is set matches. The zero rule matches every frame.
 type Rule struct {
-	EtherType wire.EtherType // 0: any. The EtherType of the frame itself, not behind VLAN tags
-	Protocol  wire.Protocol  // of the IPv4 or IPv6 header; IPv6 extension headers are not skipped; 0: any
-	Remote    netip.Prefix   // contains the source address; the zero Prefix: any
-	Local     netip.Prefix   // contains the destination address; the zero Prefix: any
+	EtherType wire.EtherType // 0: any. The EtherType of the frame itself, not the one after VLAN tags
+	Protocol  wire.Protocol  // protocol in the IPv4 or IPv6 header; IPv6 extension headers are not skipped; 0: any
+	Remote    netip.Prefix   // prefix that contains the source address; the zero Prefix: any
+	Local     netip.Prefix   // prefix that contains the destination address; the zero Prefix: any
 	Ports     Ports          // destination port of TCP or UDP; the zero value: any
 	ICMP      ICMP           // message of ICMP or ICMPv6, which Protocol must be set to; the zero value: any message
 }
@@ -97,7 +97,7 @@ func (r *Rule) NamesTransport() bool { return r.Ports != Ports{} || r.ICMP.Kind 
 
 func (r *Rule) agrees4(p []byte) bool {
 	src, dst := netip.AddrFrom4([4]byte(p[ipv4Src:])), netip.AddrFrom4([4]byte(p[ipv4Dst:]))
-	// Only the first fragment has ports or an ICMP type.
+	// Only the first fragment of a packet has ports or an ICMP type, so a later fragment does not match.
 	const offset = 0x1fff
 	if r.NamesTransport() && binary.BigEndian.Uint16(p[ipv4Frag:])&offset != 0 {
 		return false

@@ -25,7 +25,7 @@ type Device struct {
 	inner  link.Device
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 }
 
 // New wraps d. Closing the returned device also closes d.

@@ -1,7 +1,7 @@
 package relay
 
-// FIFO is a queue that reuses its memory, for machines whose frames leave in order of arrival. The
-// zero value is empty.
+// FIFO is a queue that reuses its memory, for a Machine whose frames leave in order of arrival. The zero value is
+// empty.
 type FIFO[T any] struct {
 	items []T
 	head  int // index of the first item; the items before it have been removed

@@ -13,7 +13,7 @@ type sink interface {
 	Room() <-chan struct{}
 }
 
-// line is one direction of a queue. It moves frames from the source through the machine to the
+// line is one direction of a queue. It moves frames from the source through the Machine, which delays them, to the
 // sink.
 type line struct {
 	device  *Device
@@ -33,8 +33,8 @@ func newLine(d *Device, m Machine, to sink, over func()) *line {
 	return &line{device: d, source: ring.New(depth), machine: m, to: to, over: over}
 }
 
-// loop owns the machine. It returns when the device or the sink is closed, or when the source has
-// ended and all frames have been passed on.
+// loop calls the methods of the Machine; no other goroutine does. It returns when the device or the sink is closed, or
+// when the source has ended and all frames have been passed on.
 func (l *line) loop() {
 	defer l.end()
 	timer := time.NewTimer(0)
@@ -58,7 +58,7 @@ func (l *line) loop() {
 	}
 }
 
-// fill moves frames from the source to the machine, while the machine has room.
+// fill moves frames from the source to the Machine, while that has room.
 func (l *line) fill(now time.Duration) {
 	for {
 		room := min(l.machine.Room(), len(l.in))

@@ -1,6 +1,6 @@
-// Package relay runs a machine in each direction of each queue of a device. It is the common part
-// of the devices that delay frames (fault, shape). The effect on frames is a machine
-// without goroutines or clocks; the goroutines, rings and timers are here.
+// Package relay runs a Machine in each direction of each queue of a device. It is the common part of the devices that
+// delay frames (fault, shape). A Machine decides what happens to each frame, and has no goroutines or clocks; the
+// goroutines, rings and timers are here.
 //
 //	Send -> ring -> loop (machine) -> the device's Send
 //	Recv <- ring <- loop (machine) <- ring <- reader <- the device's Recv
@@ -45,7 +45,7 @@ type Device struct {
 	info   link.Info
 	start  time.Time
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 
 	done    chan struct{} // closed by Close, which ends every loop
 	closing sync.Once
@@ -53,8 +53,8 @@ type Device struct {
 	err     error // the error of closing inner
 }
 
-// New wraps d. send and recv return the machine for a direction of queue i, or nil for none.
-// Closing the returned device also closes d.
+// New wraps d. The functions send and recv return the machine for one direction of queue
+// i, or nil for no machine. Closing the returned device also closes d.
 func New(d link.Device, send, recv func(i int) Machine) *Device {
 	r := &Device{inner: d, info: d.Info(), start: time.Now(), done: make(chan struct{})}
 	for i, q := range d.Queues() {

@@ -8,7 +8,7 @@ import (
 	"loam/link/relay"
 )
 
-// machine is one direction of one queue.
+// machine limits the rate of one direction of one queue (relay.Machine).
 type machine struct {
 	rate  uint64
 	burst time.Duration // time by which a frame may leave earlier than the rate allows

@@ -31,7 +31,8 @@ func openTap(t testing.TB, c tap.Config, address string) *tap.Device {
 	return d
 }
 
-// recv waits for count frames that want accepts, and frees all others.
+// recv waits for count frames for which the function want returns true, and frees all
+// others.
 func recv(t testing.TB, d link.Device, count int, want func(f *link.Frame) bool) (got []*link.Frame) {
 	t.Helper()
 	fs := make([]*link.Frame, link.BatchSize)
@@ -185,7 +186,7 @@ func TestPersist(t *testing.T) {
 	must(t, err)
 	mac := d.Info().MAC
 	must(t, d.Close())
-	netns.Index(t, "loam1") // fails if it no longer exists
+	netns.Index(t, "loam1") // fails if the interface no longer exists
 	again, err := tap.Open(tap.Config{Name: "loam1"})
 	must(t, err)
 	if again.Info().MAC != mac {

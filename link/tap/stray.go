@@ -22,8 +22,8 @@ import (
 // sieve is the program and its memory. Device.filters guards it, except for flows.
 type sieve struct {
 	flows    *link.Flows
-	until    *atomic.Uint64 // time of monotonic until which the program drops frames
-	mask     *atomic.Uint64 // a frame is delivered if these bits of a random number are 0
+	until    *atomic.Uint64 // time until which the program drops frames, by the clock of the function monotonic
+	mask     *atomic.Uint64 // a stray frame is delivered if a random number has zeros in the bits of this mask
 	table    int            // descriptor of the map
 	program  int            // descriptor of the program
 	attached bool
@@ -101,7 +101,7 @@ const (
 // anyLength is a result of the program that is longer than any frame: all of it is delivered.
 const anyLength = 1<<31 - 1
 
-// strayProgram returns the program. It agrees with link.FlowKeys.Bucket.
+// strayProgram returns the BPF program that drops stray segments. Its hash of a flow agrees with link.FlowKeys.Bucket.
 //
 //	r6 = frame, r7 = counters, r8 = until and mask
 //	pass if until is over

@@ -27,7 +27,7 @@ type Config struct {
 	// free number. Default "tap%d" or, for medium IP, "tun%d".
 	Name   string
 	Medium link.Medium // Ethernet: TAP; IP: TUN
-	Queues int         // default 1, at most 256; more than 1 requires an interface created with multi_queue
+	Queues int         // number of queues; default 1, at most 256; more than 1 requires an interface created with multi_queue
 	// Persist keeps the interface after the device is closed.
 	Persist bool
 	// NoOffloads makes the kernel finish all checksums and segment all frames.
@@ -41,9 +41,9 @@ type Config struct {
 type Device struct {
 	info   link.Info
 	ends   []*queue
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 
-	filters filters // see thin.go
+	filters filters // programs by which the kernel drops frames: see thin.go
 }
 
 // Open opens the interface, and creates it if it does not exist. It does not configure the

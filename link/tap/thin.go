@@ -17,10 +17,10 @@ import (
 // kernel runs it for each frame before it queues the frame for the reader. No privilege is needed
 // beyond the descriptor.
 
-// filters are the programs of a device.
+// filters are the programs by which the kernel drops frames before this process sees them.
 type filters struct {
 	mu      sync.Mutex           // guards the fields below
-	program []syscall.SockFilter // attached; the kernel remembers where it is in memory
+	program []syscall.SockFilter // the attached program; the kernel remembers its place in memory
 	sieve   *sieve               // nil until Flows is called
 	closed  bool
 }
@@ -142,9 +142,9 @@ const (
 	ipv4Source  = wire.EthernetLen + 12
 	arpOp       = wire.EthernetLen + 6
 	arpSender   = wire.EthernetLen + 14
-	tcpFlags    = wire.EthernetLen + 13 // relative to X, the length of the IPv4 header
-	icmpType    = wire.EthernetLen      // relative to X, as tcpFlags
-	udpPort     = wire.EthernetLen + 2  // relative to X, as tcpFlags
+	tcpFlags    = wire.EthernetLen + 13 // offset relative to register X, which contains the length of the IPv4 header
+	icmpType    = wire.EthernetLen      // offset relative to register X, like tcpFlags
+	udpPort     = wire.EthernetLen + 2  // offset relative to register X, like tcpFlags
 	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
 	fragment    = 0x3fff                // mask of the fragment offset and of the flag "more fragments"
 )

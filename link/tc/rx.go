@@ -118,7 +118,7 @@ func (r *Rx) open(c RxConfig, index int) (err error) {
 
 // Verdicts of a program (enum tcx_action_base).
 const (
-	leave = -1 // pass on to the next program, and then to the kernel
+	leave = -1 // the frame goes to the next program, and then to the kernel (TCX_NEXT)
 	drop  = 2
 )
 

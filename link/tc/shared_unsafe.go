@@ -65,8 +65,8 @@ func (r *testRun) times(frame []byte, repeat int) unix.Errno {
 // row, so no record wraps around. A record has a header of 8 bytes. The first four are its length
 // and two flags. The kernel clears the busy flag last.
 type ring struct {
-	ours    []byte // mapping of the first page
-	theirs  []byte // mapping of the rest
+	ours    []byte // mapping of the page with the reader's position
+	theirs  []byte // mapping of the kernel's position and of the records
 	records []byte
 	read    *atomic.Uint64 // shared with the kernel: position up to which the reader has read
 	written *atomic.Uint64 // shared with the kernel: position up to which the kernel has reserved

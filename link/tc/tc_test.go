@@ -85,7 +85,8 @@ func receive(t testing.TB, rx *Rx, n int) (frames [][]byte) {
 	return frames
 }
 
-// Frames of all lengths arrive unchanged and in order, also if there are more than one run sends.
+// Frames of all lengths arrive unchanged and in order, also if there are more of them than the sending program passes
+// to the kernel in one run.
 func TestFramesArrive(t *testing.T) {
 	netns.Need(t)
 	from, to := netns.Veth(t, 1500, 1)

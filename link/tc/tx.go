@@ -25,7 +25,7 @@ type Tx struct {
 	sent    uint64
 	run     testRun
 	name    string
-	socket  int // for ioctls about the interface
+	socket  int // socket for ioctls about the interface
 }
 
 // control is the control block: the position in the slots, which the eBPF program and the process share.

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	flushAt    = 64 << 10    // bytes in the buffer at which it is written
+	flushAt    = 64 << 10    // number of bytes in the buffer at which the buffer is written to the file
 	flushAfter = time.Second // longest time that a frame waits in the buffer
 )
 

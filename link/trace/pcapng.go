@@ -11,7 +11,7 @@ import (
 // little-endian. A block consists of its type, its length, a body padded to 32 bits, and its length
 // again. An option consists of a code, a length and a value, padded to 32 bits.
 
-// Block types (section 4).
+// Block types (draft-ietf-opsawg-pcapng section 4).
 const (
 	blockInterface = 1
 	blockPacket    = 6 // enhanced packet block

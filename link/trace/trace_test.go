@@ -102,7 +102,7 @@ func TestWritesWhatWasTaken(t *testing.T) {
 	var file bytes.Buffer
 	inner, peer := pipe.New(pipe.Config{Depth: 100, Offloads: pipe.AllOffloads})
 	d := trace.New(inner, &file, nil)
-	fs := []*link.Frame{linktest.Plain(link.Ethernet, 2000, 99)} // too long
+	fs := []*link.Frame{linktest.Plain(link.Ethernet, 2000, 99)} // a frame that is too long for the device
 	for i := range 150 {
 		f := linktest.Plain(link.Ethernet, 100, uint32(i))
 		if i%10 == 5 {

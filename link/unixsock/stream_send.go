@@ -20,10 +20,10 @@ type writer struct {
 	header int
 	file   *fd.File
 	room   *fd.Room
-	try    func(fd uintptr) // w.tryWrite
+	try    func(fd uintptr) // the method tryWrite as a func value, created once
 
 	mu      sync.Mutex    // guards all fields below; Send, retry and discard run on different goroutines
-	pending *link.Frame   // its bytes in use are still to be sent
+	pending *link.Frame   // frame that was sent in part; its Bytes are the rest
 	fs      []*link.Frame // argument of tryWrite; n and err are its results
 	n       int
 	err     error
@@ -90,7 +90,7 @@ func (w *writer) writeSome(fd uintptr) bool {
 			f.Free()
 			w.n++
 		case sent > 0: // part of the frame was sent
-			f.Offload = link.Offload{} // from now on it is only bytes
+			f.Offload = link.Offload{} // the rest of the frame is sent as bytes, without another header
 			f.TrimFront(sent)
 			w.pending, sent = f, 0
 			w.n++

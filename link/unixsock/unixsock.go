@@ -36,10 +36,10 @@ const (
 // Config describes a device. Both ends must use equal settings, except for the name and the
 // address.
 type Config struct {
-	Name    string // default "unix"
+	Name    string // name of the device; default "unix"
 	Framing Framing
 	Medium  link.Medium
-	MTU     int      // default 1500
+	MTU     int      // in bytes; default 1500
 	MAC     wire.MAC // address of this end
 	// Header adds a virtio-net header to each frame. The device then has all offloads. QEMU does
 	// not support it.
@@ -88,7 +88,7 @@ type end interface {
 type Device struct {
 	info   link.Info
 	ends   []end
-	queues []link.Queue // the same as ends
+	queues []link.Queue // the elements of ends, as interfaces
 	path   string       // path of a socket file that Close removes; empty: none
 }
 
@@ -117,7 +117,7 @@ func FromFiles(c Config, files ...*os.File) (*Device, error) {
 // add adds a queue. peer is the path that a datagram socket must still connect to, or empty.
 func (d *Device) add(c *Config, f *fd.File, peer string) {
 	var e end
-	f.Do(func(fd uintptr) { // the kernel may grant less
+	f.Do(func(fd uintptr) { // the kernel may grant a smaller send buffer
 		syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, sendBuffer)
 	})
 	if c.Framing == Datagram {

@@ -9,7 +9,7 @@ import (
 	"loam/driver/virtio"
 )
 
-// control is the control queue (section 5.1.6.5). It carries a single command, when the device is
+// control is the control queue (virtio 1.2 section 5.1.6.5). It carries a single command, when the device is
 // opened.
 type control struct {
 	queue  *virtio.Queue
@@ -40,7 +40,7 @@ func (c *control) free(m driver.Machine) {
 	}
 }
 
-// usePairs sets the number of pairs of queues that the card uses (section 5.1.6.5.5). Without it, a
+// usePairs sets the number of pairs of queues that the card uses (virtio 1.2 section 5.1.6.5.5). Without it, a
 // card with several pairs uses one.
 func (d *Device) usePairs() error {
 	if !d.card.Has(featureMQ) {

@@ -12,7 +12,7 @@ import (
 	"loam/wire"
 )
 
-// Feature bits of a network card (section 5.1.3).
+// Feature bits of a network card (virtio 1.2 section 5.1.3).
 const (
 	featureCSUM      virtio.Features = 1 << 0
 	featureGuestCSUM virtio.Features = 1 << 1
@@ -33,7 +33,7 @@ const (
 	featureHostUSO   virtio.Features = 1 << 56
 )
 
-// Offsets in the configuration (section 5.1.4).
+// Offsets in the configuration (virtio 1.2 section 5.1.4).
 const (
 	configMAC    = 0
 	configStatus = 6
@@ -53,11 +53,11 @@ const mostMTU = link.MaxFrame - wire.EthernetLen - 2*wire.VLANTagLen - headerLen
 
 // Config describes how to open a card. The zero value is valid.
 type Config struct {
-	Name   string   // default "eth0"
+	Name   string   // name of the device; default "eth0"
 	Queues int      // most pairs of queues to use; default 1, at most 64
 	Depth  int      // frames in each direction of a pair; default 256, a power of two, at most 1024
-	MTU    int      // used if the card does not report one; default 1500
-	MAC    wire.MAC // used if the card does not report one; default random
+	MTU    int      // MTU if the card does not report one; default 1500
+	MAC    wire.MAC // address if the card does not report one; default random
 	// NoOffloads makes all frames in both directions have finished checksums, and no frame be
 	// longer than the MTU allows.
 	NoOffloads bool
@@ -137,12 +137,12 @@ func (c *Config) wants(offers virtio.Features) virtio.Features {
 	if c.NoOffloads {
 		return wants
 	}
-	if offers.Has(featureCSUM) { // without it, no other feature is allowed
+	if offers.Has(featureCSUM) { // without CSUM, the other features about sending are not allowed
 		wants |= featureCSUM | featureHostTSO4 | featureHostTSO6 | featureHostECN | featureHostUSO
 	}
 	if offers.Has(featureGuestCSUM) {
 		wants |= featureGuestCSUM
-		if offers.Has(featureMerge) { // otherwise every buffer would need 64 KiB
+		if offers.Has(featureMerge) { // without merged buffers, every receive buffer would need 64 KiB
 			wants |= featureGuestTSO4 | featureGuestTSO6 | featureGuestECN | featureGuestUSO4 | featureGuestUSO6
 		}
 	}
@@ -201,7 +201,7 @@ func randomMAC() (m wire.MAC) {
 }
 
 // setUp creates the queues. Queue 2i receives and queue 2i+1 sends for pair i. The control queue
-// follows all queues that the card has (section 5.1.2).
+// follows all queues that the card has (virtio 1.2 section 5.1.2).
 func (d *Device) setUp(c *Config, has int) error {
 	var specs []virtio.QueueSpec
 	use := min(c.Queues, has)

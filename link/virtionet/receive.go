@@ -17,7 +17,7 @@ import (
 //
 // The ring always holds as many empty buffers as it has room for. A buffer is a frame from the
 // pool, or a slot of the driver's memory. A filled buffer begins with the virtio-net header. The
-// last field of the header is the number of buffers of the frame (section 5.1.6.4).
+// last field of the header is the number of buffers of the frame (virtio 1.2 section 5.1.6.4).
 type receiver struct {
 	mu    sync.Mutex // guards all fields below
 	pair  *pair
@@ -25,7 +25,7 @@ type receiver struct {
 	room  int // bytes in each buffer
 
 	frames []*link.Frame // if the card can reach the Go heap: the buffer of each chain, by the chain's head
-	slots  slots         // otherwise: memory of the driver, in slots
+	slots  slots         // if the card cannot reach the Go heap: buffers in memory of the driver
 	slot   []uint16      // index of the slot of each chain, by the chain's head
 	spare  []uint16      // slots that the card does not hold
 
@@ -37,7 +37,7 @@ type receiver struct {
 	// is already notified), and Recv receives. It is never closed.
 	late    chan struct{}
 	looked  uint64 // number of completed chains at the last call of look
-	overdue bool   // at the last call of look, frames were ready although Recv waited
+	overdue bool   // the last call of look found that frames were ready although Recv waited
 }
 
 // part is a buffer that the card returned: its frame or slot, and the bytes that the card wrote.
@@ -206,7 +206,7 @@ func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 	}
 	if taken {
 		if r.refill(); r.queue.Held() == 0 {
-			d.fail(errNoBuffers) // it would never receive again
+			d.fail(errNoBuffers) // without a buffer, the card would never receive again
 		}
 	}
 	r.pair.counters.Received(n, bytes)
@@ -289,7 +289,7 @@ func (r *receiver) accept(p part) *link.Frame {
 }
 
 // gather returns a frame that consists of several buffers. The card must have completed all of them
-// together (section 5.1.6.4.1). If it has not, or if the number of buffers is impossible, it
+// together (virtio 1.2 section 5.1.6.4.1). If it has not, or if the number of buffers is impossible, it
 // returns an error.
 func (r *receiver) gather(first part, buffers int) (f *link.Frame, ok bool, err error) {
 	if buffers == 0 {

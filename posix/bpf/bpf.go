@@ -158,7 +158,7 @@ func (i Instruction) validJump(behind int) bool {
 
 // cellsWritten reports whether a program writes each memory cell before it reads the cell, on every path.
 func cellsWritten(list []Instruction) bool {
-	written := make([]uint16, len(list)) // for each instruction, the set of cells that all paths to it have written
+	written := make([]uint16, len(list)) // for each instruction, a bit mask of the cells that all paths to it have written
 	for at := range written {
 		written[at] = 1<<cells - 1
 	}

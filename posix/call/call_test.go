@@ -7,15 +7,18 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs/pseudo"
 	"loam/internal/race"
 	"loam/posix"
+	"loam/posix/file"
 	"loam/stack"
 )
 
 // flatMemory is a Memory of one range of bytes that starts at base.
 type flatMemory struct {
-	bytes  []byte
-	copies bool // Bytes returns nil, so that callers must copy
+	bytes   []byte
+	copies  bool   // Bytes returns nil, so that callers must copy
+	scratch []byte // result of Scratch
 }
 
 // base is the address of the first byte of a flatMemory.
@@ -69,15 +72,15 @@ func (m *flatMemory) String(addr uint64, most int) (string, linux.Errno) {
 	return "", linux.ENAMETOOLONG
 }
 
-func (m *flatMemory) Scratch() []byte { return nil }
+func (m *flatMemory) Scratch() []byte { return m.scratch }
 
 func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	p, ok := m.piece(addr, uint64(n))
 	switch {
-	case !ok:
-		return nil, linux.EFAULT
 	case m.copies:
 		return nil, 0
+	case !ok:
+		return nil, linux.EFAULT
 	}
 	return p, 0
 }
@@ -145,7 +148,7 @@ func TestPairsLeaveNothing(t *testing.T) {
 	}
 }
 
-// select(2) returns EINVAL for a negative number, and EBADF for a descriptor that is not open.
+// select(2) returns EINVAL for a negative number of descriptors, and EBADF for a descriptor that is not open.
 func TestSelectErrors(t *testing.T) {
 	c, m := newCaller(t, 64)
 	m.bytes[0] = 1 << 3
@@ -164,9 +167,12 @@ func TestSelectErrors(t *testing.T) {
 
 // A vector is read and written piece by piece, whether its memory is copied or not.
 func TestVectors(t *testing.T) {
-	for _, copies := range []bool{false, true} {
+	for _, scratch := range [][]byte{nil, {}, make([]byte, Small)} {
 		c, m := newCaller(t, 512)
-		m.copies = copies
+		m.copies = scratch != nil
+		if len(scratch) > 0 {
+			m.scratch = scratch
+		}
 		must(t)(do(c, linux.SYS_PIPE, base))
 		r, w := uint64(le.Uint32(m.bytes)), uint64(le.Uint32(m.bytes[4:]))
 		copy(m.bytes[100:], "one two")
@@ -186,19 +192,44 @@ func TestVectors(t *testing.T) {
 	}
 }
 
+// A write to /dev/null does not access the memory, as on Linux: an address that is not mapped is no error. A write to
+// /dev/urandom does.
+func TestDiscard(t *testing.T) {
+	c, m := newCaller(t, 64)
+	m.copies = true
+	v := c.Process.View()
+	if err := v.Mkdir(v.Root, "/dev", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := pseudo.Devices(v); err != nil {
+		t.Fatal(err)
+	}
+	const bad = base + 1<<20
+	for name, want := range map[string]linux.Errno{"/dev/null": 0, "/dev/zero": 0, "/dev/urandom": linux.EFAULT, "/dev/full": linux.EFAULT} {
+		copy(m.bytes, name+"\x00")
+		fd := must(t)(do(c, linux.SYS_OPEN, base, linux.O_RDWR))
+		n, errno := do(c, linux.SYS_WRITE, fd, bad, 5)
+		if errno != want || errno == 0 && n != 5 {
+			t.Errorf("%s: %d, %v, want %v", name, n, errno, want)
+		}
+	}
+	if _, errno := do(c, linux.SYS_WRITE, 99, bad, 5); errno != linux.EBADF {
+		t.Errorf("no descriptor: %v", errno)
+	}
+}
+
 // FuzzCalls makes calls with random arguments and memory. No call may panic, every opened descriptor can be closed, and no
 // goroutine is left. A wait ends at once, as if a signal were always pending.
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 2, 3, 4, 5, 6}, []byte("/file\x00"))
 	f.Add([]byte{22, 0x80, 0, 0, 0, 0, 0, 1, 3, 0x80, 9, 0, 0, 0}, []byte{1, 2, 3})
 	f.Add([]byte{41, 2, 1, 0, 0, 0, 0, 50, 0, 5, 0, 0, 0, 0}, []byte{2, 0, 0, 0})
-	signal := make(chan struct{})
-	close(signal)
 	f.Fuzz(func(t *testing.T, program, memory []byte) {
 		before := runtime.NumGoroutine()
 		network := stack.New(stack.Config{Shards: 1})
 		m := &flatMemory{bytes: make([]byte, 1<<16)}
 		process := posix.New(posix.Options{Network: network, Credentials: posix.Credentials{PID: 7}})
+		signal := file.NewInterrupt()
 		c := Caller{Process: process.Task(signal), Memory: m}
 		copy(m.bytes, memory)
 		for ; len(program) >= 7; program = program[7:] {
@@ -207,6 +238,7 @@ func FuzzCalls(f *testing.F) {
 			for i := range args {
 				args[i] = argument(program[1+i])
 			}
+			signal.Raise()
 			do(c, number, args[:]...)
 		}
 		for _, fd := range c.Process.Descriptors() {

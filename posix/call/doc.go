@@ -42,7 +42,7 @@ type Signal uint8
 // Values of Signal.
 const (
 	Unaffected Signal = iota // the call does not wait, or its wait is not interrupted
-	Restarts                 // the call restarts with SA_RESTART, and otherwise fails with EINTR
+	Restarts                 // if the handler has SA_RESTART the call restarts, and otherwise it fails with EINTR
 	Fails                    // the call fails with EINTR
 )
 

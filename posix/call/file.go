@@ -10,11 +10,29 @@ import (
 // System calls that accept a descriptor of any kind.
 
 func read(c Caller, a Args) (uint64, linux.Errno) {
-	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Read(fd(a.A1), b) })
+	o := c.Process.Opened(fd(a.A1))
+	if o == nil {
+		return fail(linux.EBADF)
+	}
+	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
 }
 
 func write(c Caller, a Args) (uint64, linux.Errno) {
-	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Write(fd(a.A1), b) })
+	o := c.Process.Opened(fd(a.A1))
+	switch {
+	case o == nil:
+		return fail(linux.EBADF)
+	case o.Discards():
+		return c.discard(a.A2, int(a.A3))
+	}
+	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.WriteOpened(o, b) })
+}
+
+// discard implements write(2) for a file that ignores the bytes. As on Linux, an address that is not mapped is no error.
+func (c Caller) discard(addr uint64, n int) (uint64, linux.Errno) {
+	const most = 0x7ffff000 // MAX_RW_COUNT of Linux
+	_, errno := c.buffer(addr, n)
+	return result(min(n, most), errno)
 }
 
 func pread(c Caller, a Args) (uint64, linux.Errno) {
@@ -164,7 +182,7 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		})
 	case request == linux.SIOCGIFCONF:
 		return fail(c.interfaceList(descriptor, a.A3))
-	case !posix.TakesInt(request): // for other requests, the argument is passed by value
+	case !posix.TakesInt(request): // a request whose argument is not a pointer to an int
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}
@@ -231,12 +249,14 @@ func (c Caller) terminal(fd, request int, addr uint64, size int, out bool) (uint
 
 // withArgument calls f with a copy of the argument at addr, and writes the copy back.
 func (c Caller) withArgument(addr uint64, size int, f func(arg []byte) linux.Errno) (uint64, linux.Errno) {
-	arg, errno := c.copyIn(addr, size)
+	l := c.borrow(size)
+	defer l.giveBack()
+	errno := c.Memory.Read(l.b, addr)
 	if errno == 0 {
-		errno = f(arg)
+		errno = f(l.b)
 	}
 	if errno == 0 {
-		errno = c.Memory.Write(addr, arg)
+		errno = c.Memory.Write(addr, l.b)
 	}
 	return fail(errno)
 }
@@ -285,8 +305,8 @@ func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }
 
-// moved reads the offsets stored at the addresses in and out, calls f with them, and stores the changed offsets there. For
-// the address 0, f gets nil.
+// moved reads the offsets stored at two addresses (in and out), calls f with them, and
+// stores the changed offsets there. For the address 0, f gets nil.
 func (c Caller) moved(in, out uint64, f func(from, to *int64) (int, linux.Errno)) (uint64, linux.Errno) {
 	var args [2]*int64
 	for i, addr := range [...]uint64{in, out} {

@@ -17,14 +17,15 @@ type Memory interface {
 	// Pointer reads the address stored at addr. Addresses must be read this way: if the memory can move
 	// (a Go stack), the address is translated.
 	Pointer(addr uint64) (uint64, linux.Errno)
-	// String reads a string up to its terminating NUL, which is not returned. Errors: ENAMETOOLONG if
-	// there is no NUL among the first most bytes.
+	// String reads a string up to its terminating NUL, which is not returned. Errors: ENAMETOOLONG if no NUL is found
+	// within most bytes.
 	String(addr uint64, most int) (string, linux.Errno)
 	// Bytes returns the n bytes at addr without a copy, or nil if they can only be copied; n is at
 	// least 1. Errors: EFAULT if addr can never be mapped. An unmapped page is detected only by a copy,
 	// as on Linux, where a call that copies nothing succeeds.
 	Bytes(addr uint64, n int) ([]byte, linux.Errno)
-	// Scratch returns a buffer of Small bytes for a copy by the call in progress, or nil: the call then borrows one.
+	// Scratch returns a buffer of Small bytes for a copy by the call in progress, or nil: the call then borrows one. Memory
+	// with such a buffer does not move: Pointer translates nothing.
 	Scratch() []byte
 }
 
@@ -63,6 +64,17 @@ func borrow(n int) loan {
 	return loan{b: make([]byte, n)}
 }
 
+// borrow is the function borrow, but it uses the buffer of the caller's memory if that is large enough. A call has at most one
+// such loan at a time.
+func (c Caller) borrow(n int) loan {
+	if n <= Small {
+		if scratch := c.Memory.Scratch(); scratch != nil {
+			return loan{b: scratch[:n]}
+		}
+	}
+	return borrow(n)
+}
+
 // giveBack returns the buffer to its pool.
 func (l loan) giveBack() {
 	if l.small != nil {
@@ -84,7 +96,7 @@ func (c Caller) copyIn(addr uint64, n int) ([]byte, linux.Errno) {
 
 // readUint32 reads 32 bits.
 func (c Caller) readUint32(addr uint64) (uint32, linux.Errno) {
-	l := borrow(4)
+	l := c.borrow(4)
 	defer l.giveBack()
 	errno := c.Memory.Read(l.b, addr)
 	return le.Uint32(l.b), errno
@@ -92,7 +104,7 @@ func (c Caller) readUint32(addr uint64) (uint32, linux.Errno) {
 
 // writeUint32 writes 32 bits.
 func (c Caller) writeUint32(addr uint64, v uint32) linux.Errno {
-	l := borrow(4)
+	l := c.borrow(4)
 	defer l.giveBack()
 	le.PutUint32(l.b, v)
 	return c.Memory.Write(addr, l.b)
@@ -100,7 +112,7 @@ func (c Caller) writeUint32(addr uint64, v uint32) linux.Errno {
 
 // writeUint64 writes 64 bits.
 func (c Caller) writeUint64(addr uint64, v uint64) linux.Errno {
-	l := borrow(8)
+	l := c.borrow(8)
 	defer l.giveBack()
 	le.PutUint64(l.b, v)
 	return c.Memory.Write(addr, l.b)
@@ -108,7 +120,7 @@ func (c Caller) writeUint64(addr uint64, v uint64) linux.Errno {
 
 // put calls encode with a buffer of size bytes and writes the buffer to addr.
 func (c Caller) put(addr uint64, size int, encode func(b []byte)) (uint64, linux.Errno) {
-	l := borrow(size)
+	l := c.borrow(size)
 	defer l.giveBack()
 	encode(l.b)
 	return 0, c.Memory.Write(addr, l.b)
@@ -116,7 +128,7 @@ func (c Caller) put(addr uint64, size int, encode func(b []byte)) (uint64, linux
 
 // parse reads size bytes at addr and decodes them.
 func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, linux.Errno) {
-	l := borrow(size)
+	l := c.borrow(size)
 	defer l.giveBack()
 	if errno := c.Memory.Read(l.b, addr); errno != 0 {
 		var none T
@@ -125,8 +137,8 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 	return decode(l.b), 0
 }
 
-// fill calls read with the memory at addr, or with a buffer that it then copies there. read stores up to n bytes from the
-// descriptor fd.
+// fill calls read with the memory at addr, or with a buffer that it then copies there.
+// The function read stores up to n bytes from the descriptor fd.
 func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
@@ -138,27 +150,17 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	case b != nil || n == 0:
 		return result(read(b))
 	}
-	if n <= Small {
-		if scratch := c.Memory.Scratch(); scratch != nil {
-			return c.fillFrom(scratch[:n], addr, read)
-		}
-	}
-	l := borrow(min(n, most))
-	defer l.giveBack()
-	return c.fillFrom(l.b, addr, read)
-}
-
-// fillFrom calls read, which stores bytes in b, and copies these bytes to addr in the caller's memory. It returns their
-// number. Errors: those of read, EFAULT.
-func (c Caller) fillFrom(b []byte, addr uint64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
-	n, errno := read(b)
+	l := c.borrow(min(n, most))
+	n, errno = read(l.b)
 	if errno == 0 {
-		errno = c.Memory.Write(addr, b[:n])
+		errno = c.Memory.Write(addr, l.b[:n])
 	}
+	l.giveBack()
 	return result(n, errno)
 }
 
-// drain passes the n bytes at addr in the caller's memory to write, which writes them to the descriptor fd.
+// drain passes the n bytes at addr in the caller's memory to the function write, which
+// writes them to the descriptor fd.
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
@@ -170,23 +172,12 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	case b != nil || n == 0:
 		return result(write(b))
 	}
-	if n <= Small {
-		if scratch := c.Memory.Scratch(); scratch != nil {
-			return c.drainTo(scratch[:n], fd, addr, write)
-		}
-	}
-	l := borrow(min(n, most))
+	l := c.borrow(min(n, most))
 	defer l.giveBack()
-	return c.drainTo(l.b, fd, addr, write)
-}
-
-// drainTo copies len(b) bytes from addr to b, and passes b to write. Errors: EBADF if fd is not open, EFAULT, those of
-// write.
-func (c Caller) drainTo(b []byte, fd int, addr uint64, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
-	if errno := c.Memory.Read(b, addr); errno != 0 {
+	if errno := c.Memory.Read(l.b, addr); errno != 0 {
 		return 0, c.orClosed(fd, errno)
 	}
-	return result(write(b))
+	return result(write(l.b))
 }
 
 // orClosed returns EBADF if fd is not open, and errno otherwise. Linux checks the descriptor before other arguments.

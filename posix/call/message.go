@@ -36,7 +36,8 @@ func recvfrom(c Caller, a Args) (uint64, linux.Errno) {
 	return result(received(r, flags), c.putAddress(a.A5, a.A6, r.From))
 }
 
-// received returns the result of a receive call: with MSG_TRUNC, the length of the message.
+// received returns the result of a receive call: the number of bytes received or, with
+// MSG_TRUNC, the length of the message.
 func received(r posix.Received, flags int) int {
 	if flags&linux.MSG_TRUNC != 0 {
 		return r.Len
@@ -51,6 +52,9 @@ func (c Caller) header(addr uint64, few *fewPieces) (linux.Msghdr, vector, linux
 		return h, nil, errno
 	}
 	for at, field := range [...]*uint64{&h.Name, &h.Iov, &h.Control} {
+		if !c.moves() {
+			break
+		}
 		offset := [...]uint64{linux.MsghdrName, linux.MsghdrIov, linux.MsghdrControl}[at]
 		if *field, errno = c.Memory.Pointer(addr + offset); errno != 0 {
 			return h, nil, errno
@@ -92,7 +96,7 @@ func (c Caller) sendMessage(fd int, addr uint64, flags int) (uint64, linux.Errno
 		return result(c.Process.Send(fd, b, m))
 	}
 	// A message must be sent in one piece. A stream transfer may be partial.
-	l := borrow(min(v.len(), most))
+	l := c.borrow(min(v.len(), most))
 	defer l.giveBack()
 	if _, errno := c.gather(v, l.b, 0); errno != 0 {
 		return fail(errno)
@@ -127,7 +131,7 @@ func (c Caller) receiveInto(fd int, v vector, flags int) (posix.Received, linux.
 	case b != nil:
 		return c.Process.Recv(fd, b, flags)
 	}
-	l := borrow(min(v.len(), most))
+	l := c.borrow(min(v.len(), most))
 	defer l.giveBack()
 	r, errno := c.Process.Recv(fd, l.b, flags)
 	if errno == 0 {

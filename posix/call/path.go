@@ -197,7 +197,7 @@ func utimensat(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	return c.withPath(a.A2, func(name string) linux.Errno {
 		if name == "" && flags == 0 {
-			return linux.ENOENT // with an empty path, package posix would change the file of the descriptor, as futimens(3) does
+			return linux.ENOENT // without this check, UtimensAt would change the file of dir, as futimens(3) does
 		}
 		return c.Process.UtimensAt(dir, name, access, modify, flags)
 	})

@@ -136,7 +136,7 @@ func (c Caller) nameMemory(a Args) (uint64, linux.Errno) {
 
 func uname(c Caller, a Args) (uint64, linux.Errno) {
 	u := c.Process.Uname()
-	l := borrow(linux.SizeofUtsname)
+	l := c.borrow(linux.SizeofUtsname)
 	defer l.giveBack()
 	u.Put(l.b)
 	return fail(c.Memory.Write(a.A1, l.b))

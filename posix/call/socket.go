@@ -18,7 +18,7 @@ func (c Caller) address(addr uint64, n int) (posix.Address, linux.Errno) {
 	if n < 0 || n > linux.SizeofSockaddrStorage {
 		return posix.Address{}, linux.EINVAL
 	}
-	l := borrow(n)
+	l := c.borrow(n)
 	defer l.giveBack()
 	if errno := c.Memory.Read(l.b, addr); errno != 0 {
 		return posix.Address{}, errno
@@ -48,7 +48,7 @@ func (c Caller) putAddress(addr, size uint64, from posix.Address) linux.Errno {
 
 // writeAddress writes a struct sockaddr, truncated to room bytes, and returns its full length.
 func (c Caller) writeAddress(addr uint64, room int, from posix.Address) (int, linux.Errno) {
-	l := borrow(linux.SizeofSockaddrStorage)
+	l := c.borrow(linux.SizeofSockaddrStorage)
 	defer l.giveBack()
 	b := from.Append(l.b[:0])
 	return len(b), c.Memory.Write(addr, b[:min(room, len(b))])

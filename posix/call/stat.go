@@ -31,7 +31,7 @@ func (c Caller) putStat(to uint64, st posix.Stat, errno linux.Errno) (uint64, li
 		Rdev: st.Device.Number(), Size: st.Size, Blksize: st.BlockSize, Blocks: st.Blocks,
 		Atime: timespecOf(st.Access), Mtime: timespecOf(st.Modify), Ctime: timespecOf(st.Status),
 	}
-	l := borrow(linux.SizeofStat)
+	l := c.borrow(linux.SizeofStat)
 	defer l.giveBack()
 	s.Put(l.b)
 	return fail(c.Memory.Write(to, l.b))
@@ -54,7 +54,7 @@ func statx(c Caller, a Args) (uint64, linux.Errno) {
 		Atime: timespecOf(st.Access), Mtime: timespecOf(st.Modify), Ctime: timespecOf(st.Status),
 		RdevMajor: st.Device.Major, RdevMinor: st.Device.Minor, DevMajor: st.On.Major, DevMinor: st.On.Minor,
 	}
-	l := borrow(linux.SizeofStatx)
+	l := c.borrow(linux.SizeofStatx)
 	defer l.giveBack()
 	s.Put(l.b)
 	return fail(c.Memory.Write(a.A5, l.b))

@@ -11,7 +11,8 @@ type vector []linux.Iovec
 // the calling function.
 type fewPieces [4]linux.Iovec
 
-// vector reads an array of n struct iovec at addr. It stores the array in few if it fits there. Errors: EINVAL, EFAULT.
+// vector reads an array of n struct iovec at addr. It stores the array in the buffer few
+// if it fits there. Errors: EINVAL, EFAULT.
 func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
 	if n > linux.UIO_MAXIOV {
 		return nil, linux.EINVAL
@@ -19,6 +20,9 @@ func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
 	v := vector(few[:min(n, uint64(len(few)))])
 	if n > uint64(len(few)) {
 		v = make(vector, n)
+	}
+	if !c.moves() && n <= Small/linux.SizeofIovec {
+		return c.wholeVector(addr, v)
 	}
 	for i := range v {
 		errno := c.element(&v[i], addr+uint64(i)*linux.SizeofIovec)
@@ -28,6 +32,22 @@ func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
 	}
 	return v, v.check()
 }
+
+// wholeVector reads an array of struct iovec by one copy, from memory that does not move. Errors: EINVAL, EFAULT.
+func (c Caller) wholeVector(addr uint64, v vector) (vector, linux.Errno) {
+	l := c.borrow(len(v) * linux.SizeofIovec)
+	defer l.giveBack()
+	if errno := c.Memory.Read(l.b, addr); errno != 0 {
+		return nil, errno
+	}
+	for i := range v {
+		v[i] = linux.ParseIovec(l.b[i*linux.SizeofIovec:])
+	}
+	return v, v.check()
+}
+
+// moves reports whether the caller's memory can move, such as a Go stack: see Memory.Pointer.
+func (c Caller) moves() bool { return c.Memory.Scratch() == nil }
 
 // element reads one struct iovec. Errors: EFAULT.
 func (c Caller) element(e *linux.Iovec, addr uint64) (errno linux.Errno) {
@@ -129,7 +149,7 @@ func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uin
 	case b != nil:
 		return result(read(b))
 	}
-	l := borrow(min(v.len(), largeLoan))
+	l := c.borrow(min(v.len(), largeLoan))
 	defer l.giveBack()
 	got, errno := read(l.b)
 	if errno == 0 {
@@ -153,7 +173,7 @@ func (c Caller) sendVector(a Args, write func([]byte) (int, linux.Errno)) (uint6
 
 func (c Caller) sendPieces(v vector, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	total := v.len()
-	l := borrow(min(total, largeLoan))
+	l := c.borrow(min(total, largeLoan))
 	defer l.giveBack()
 	for off := 0; ; {
 		got, errno := c.gather(v, l.b, off)

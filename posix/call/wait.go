@@ -79,7 +79,7 @@ func (c Caller) epollWait(a Args, timeout time.Duration) (uint64, linux.Errno) {
 	if errno != 0 || got == 0 {
 		return result(got, errno)
 	}
-	l := borrow(got * linux.SizeofEpollEvent)
+	l := c.borrow(got * linux.SizeofEpollEvent)
 	defer l.giveBack()
 	for i, ev := range events[:got] {
 		linux.EpollEvent(ev).Put(l.b[i*linux.SizeofEpollEvent:])
@@ -151,7 +151,7 @@ func (c Caller) poll(a Args, timeout time.Duration) (uint64, linux.Errno) {
 	if n > maxPoll || n > c.Process.MostFiles() {
 		return fail(linux.EINVAL)
 	}
-	l := borrow(n * linux.SizeofPollFD)
+	l := c.borrow(n * linux.SizeofPollFD)
 	defer l.giveBack()
 	if errno := c.Memory.Read(l.b, a.A1); errno != 0 {
 		return fail(errno)

@@ -19,8 +19,9 @@ var (
 	errNoGroup = errors.New("/etc/group has no such group: use a number")
 )
 
-// Find finds the account for USER[:GROUP], by the files /etc/passwd and /etc/group (passwd(5), group(5)). Without a group
-// it is the user's own, with the supplementary groups of the user. A number needs no entry. The empty string means root.
+// Find finds the account for USER[:GROUP], by the files /etc/passwd and /etc/group (passwd(5), group(5)). If no group
+// is given, the account has the group of the user and the supplementary groups of the user. A user or group that is
+// given as a number needs no entry in the files. The empty string means root.
 func Find(text string, read func(path string) string) (Account, error) {
 	name, group, named := strings.Cut(text, ":")
 	if name == "" {
@@ -68,7 +69,8 @@ func number(s string) int {
 	return int(n)
 }
 
-// entries yields the lines of a file that have a number of fields, which colons separate.
+// entries yields the lines of a file that have the given number of fields. Colons
+// separate the fields.
 func entries(text string, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {

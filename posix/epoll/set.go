@@ -24,7 +24,7 @@ type Set struct {
 	q file.Queue
 
 	mu     sync.Mutex // guards items and closed; acquired before ready.mu
-	items  map[itemKey]*item
+	items  itemTable
 	closed bool
 
 	ready readyList
@@ -118,15 +118,12 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 	key := itemKey{fd, o}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.items[key] != nil {
+	if e.items.find(key) != nil {
 		return linux.EEXIST
 	}
 	it := &item{itemKey: key, set: e, event: ev}
 	it.watch.Notify = it.notice
-	if e.items == nil {
-		e.items = make(map[itemKey]*item)
-	}
-	e.items[key] = it
+	e.items.add(it)
 	if it.edge() {
 		o.Queue().WantEvery()
 	}
@@ -139,7 +136,7 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	it := e.items[itemKey{fd, o}]
+	it := e.items.find(itemKey{fd, o})
 	if it == nil {
 		return linux.ENOENT
 	}
@@ -157,11 +154,11 @@ func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
 func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	it := e.items[itemKey{fd, o}]
+	it := e.items.find(itemKey{fd, o})
 	if it == nil {
 		return linux.ENOENT
 	}
-	delete(e.items, it.itemKey)
+	e.items.remove(it)
 	o.Queue().Remove(&it.watch)
 	e.ready.mu.Lock()
 	it.gone = true
@@ -215,7 +212,8 @@ func (e *Set) ask(it *item) (Event, bool) {
 	return ev, true
 }
 
-// putBack inserts items for which events had no room at the front of the ready list, before items that have been reported.
+// putBack inserts items at the front of the ready list, before items that have been reported. The result of the last call
+// had no room for their events.
 func (e *Set) putBack(items []*item) {
 	e.ready.mu.Lock()
 	defer e.ready.mu.Unlock()
@@ -233,9 +231,7 @@ func (e *Set) putBack(items []*item) {
 func (e *Set) forget(it *item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.items[it.itemKey] == it {
-		delete(e.items, it.itemKey)
-	}
+	e.items.remove(it)
 }
 
 // Events reports the set as readable if its ready list is not empty. An item on the list may no longer be ready, so the
@@ -252,9 +248,9 @@ func (e *Set) Events() file.Events {
 func (e *Set) Close() {
 	e.mu.Lock()
 	items := e.items
-	e.items, e.closed = nil, true
+	e.items, e.closed = itemTable{}, true
 	e.mu.Unlock()
-	for _, it := range items {
+	for it := range items.all() {
 		it.open.Queue().Remove(&it.watch)
 	}
 	e.q.Notify(file.PollIn | file.PollHup)
@@ -271,8 +267,8 @@ func (e *Set) Reaches(inner *Set, depth int) bool {
 	}
 	e.mu.Lock()
 	var sets []*Set
-	for key := range e.items {
-		if s, ok := key.open.File.(*Set); ok {
+	for it := range e.items.all() {
+		if s, ok := it.open.File.(*Set); ok {
 			sets = append(sets, s)
 		}
 	}

@@ -22,7 +22,7 @@ func (s *source) Write([]byte) (int, linux.Errno) { return 0, linux.EAGAIN }
 func (s *source) Close()                          {}
 func (s *source) Mode() uint32                    { return 0 }
 
-// become changes the readiness and reports it.
+// become changes which events of the source are ready, and reports them.
 func (s *source) become(e file.Events) {
 	s.now = e
 	s.q.Notify(e)
@@ -90,6 +90,42 @@ func TestCollectIsFair(t *testing.T) {
 	}
 	if want := []uint64{0, 1, 2, 3, 4, 0, 1, 2, 3, 4}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Items are found by descriptor and description: also large descriptors, and a descriptor that is used again while the file of
+// its old item is open.
+func TestItems(t *testing.T) {
+	e, sources, opens := newSet(t, 2, uint32(file.PollIn))
+	other := &source{}
+	o := file.NewDescription(other, linux.O_RDWR)
+	for _, fd := range []int{1, 1 << 20} {
+		if errno := e.Add(fd, o, Event{Events: uint32(file.PollIn), Data: uint64(100 + fd)}); errno != 0 {
+			t.Fatal(errno)
+		}
+		if errno := e.Add(fd, o, Event{}); errno != linux.EEXIST {
+			t.Errorf("descriptor %d added twice: %v", fd, errno)
+		}
+	}
+	sources[1].become(file.PollIn)
+	other.become(file.PollIn)
+	if got := ready(e, 8); !slices.Equal(got, []uint64{1, 101, 100 + 1<<20}) {
+		t.Errorf("%v", got)
+	}
+	for _, errno := range []linux.Errno{e.Remove(1, o), e.Remove(1<<20, o), e.Change(1, opens[1], Event{Data: 5}), e.Remove(1, opens[1])} {
+		if errno != 0 {
+			t.Error(errno)
+		}
+	}
+	if errno := e.Remove(1, o); errno != linux.ENOENT {
+		t.Errorf("removed twice: %v", errno)
+	}
+	n := 0
+	for range e.items.all() {
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d items, want 1", n)
 	}
 }
 

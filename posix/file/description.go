@@ -43,8 +43,8 @@ type Description struct {
 	// sink and source are set for a device whose reads and writes do not depend on the offset, such as /dev/null. A call
 	// then uses the device directly. For other files they are nil.
 	sink, source fs.Handle
-	// takesStack and immediate are the results of the methods TakesStack and Immediate.
-	takesStack, immediate bool
+	// takesStack, immediate and discards are the results of the methods TakesStack, Immediate and Discards.
+	takesStack, immediate, discards bool
 
 	Flags  atomic.Int32           // status flags and access mode: O_NONBLOCK, O_RDWR, ...
 	inode  atomic.Uint32          // inode number that Number has allocated; 0: none yet
@@ -74,6 +74,8 @@ func NewDescription(f File, flags int) *Description {
 	o := &Description{File: f}
 	if d, ok := f.(direct); ok {
 		o.sink, o.source, o.immediate = d.Sink(), d.Source(), d.Immediate()
+		e, ok := o.sink.(fs.Endless)
+		o.discards = ok && e.Discards()
 	}
 	if f, ok := f.(interface{ TakesStack() bool }); ok {
 		o.takesStack = f.TakesStack()
@@ -154,6 +156,9 @@ func (o *Description) TakesStack() bool { return o.takesStack || o.immediate }
 
 // Immediate reports whether reads and writes never wait, and may use memory on the caller's stack: see fs.Immediate.
 func (o *Description) Immediate() bool { return o.immediate }
+
+// Discards reports whether writes have no effect and never fail, as on /dev/null.
+func (o *Description) Discards() bool { return o.discards }
 
 // ReadAt implements pread64(2) for an open file.
 func (o *Description) ReadAt(b []byte, offset int64) (int, linux.Errno) {

@@ -34,7 +34,7 @@ type Queue struct {
 	list atomic.Pointer[[]*Watch]
 	edge atomic.Bool // a waiter needs a notification for every arrival of data (edge-triggered), not only for the first
 
-	wanted func() // if not nil, called after each Add: from then on, the file must report events
+	wanted func() // if not nil, called after each Add, because the file must report events from then on
 }
 
 // OnAdd sets a function that is called after each add, before the queue is used.

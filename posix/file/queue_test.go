@@ -66,7 +66,7 @@ func TestWatchInSeveralQueues(t *testing.T) {
 func TestSleeperIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q Queue
-		interrupt := make(chan struct{}, 1)
+		interrupt := NewInterrupt()
 		task := Task{Interrupt: interrupt, Bed: &Bed{}}
 		wait := func(timeout time.Duration, during func()) (linux.Errno, time.Duration) {
 			s := NewSleeper(&q, timeout, task)
@@ -77,7 +77,7 @@ func TestSleeperIsUsedAgain(t *testing.T) {
 			return errno, time.Since(started)
 		}
 		event := func() { time.Sleep(time.Second); q.Notify(PollIn) }
-		signal := func() { time.Sleep(time.Second); interrupt <- struct{}{} }
+		signal := func() { time.Sleep(time.Second); interrupt.Raise() }
 		for _, c := range []struct {
 			timeout time.Duration
 			during  func()
@@ -102,7 +102,7 @@ func TestSleeperIsUsedAgain(t *testing.T) {
 // Two waits of one task at once, such as in a call that waits in another, have sleepers of their own.
 func TestSleeperInASleeper(t *testing.T) {
 	var p, q Queue
-	task := Task{Interrupt: make(chan struct{}), Bed: &Bed{}}
+	task := Task{Interrupt: NewInterrupt(), Bed: &Bed{}}
 	outer := NewSleeper(&p, 0, task)
 	inner := NewSleeper(&q, 0, task)
 	if outer == inner {
@@ -121,7 +121,7 @@ func TestWaitAllocatesNothing(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	var q Queue
-	task := Task{Interrupt: make(chan struct{}), Bed: &Bed{}}
+	task := Task{Interrupt: NewInterrupt(), Bed: &Bed{}}
 	wait := func() {
 		s := NewSleeper(&q, time.Hour, task)
 		q.Notify(PollIn)

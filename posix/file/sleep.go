@@ -12,17 +12,34 @@ import (
 type Sleeper struct {
 	q *Queue
 	w Watch
-	// capacity 1; the watch sends, the sleeper receives; never closed; if it is full, the sleeper is about to try again
-	bell  chan struct{}
-	timer *time.Timer // created by the first wait with a timeout, and kept for later waits
-	timed bool        // the current wait has a timeout, which timer measures
+	// bell is rung by the watch. It is the Interrupt of the task, or one that is never raised.
+	bell  *Interrupt
+	alarm *alarm // created by the first wait with a timeout, and kept for later waits
+	timed bool   // the current wait has a timeout, which alarm measures
 
 	task Task
+}
+
+// alarm is a timer that rings a bell. The runtime handles a channel of a timer, beside the bell, with more work.
+type alarm struct {
+	timer *time.Timer
+	late  atomic.Bool // the timer has expired
+}
+
+// newAlarm starts an alarm.
+func newAlarm(d time.Duration, bell *Interrupt) *alarm {
+	a := &alarm{}
+	a.timer = time.AfterFunc(d, func() {
+		a.late.Store(true)
+		bell.ring()
+	})
+	return a
 }
 
 // Bed holds the Sleeper of a thread between its waits.
 type Bed struct {
 	free atomic.Pointer[Sleeper]
+	made atomic.Bool // a Sleeper that uses the bell of the Interrupt exists
 }
 
 // NewSleeper registers a sleeper with q. A timeout of 0 means no timeout. If the sleeper was used before, a delayed
@@ -33,13 +50,11 @@ func NewSleeper(q *Queue, timeout time.Duration, task Task) *Sleeper {
 		s = task.Bed.free.Swap(nil)
 	}
 	if s == nil {
-		s = &Sleeper{bell: make(chan struct{}, 1)}
-		s.w.Notify = func(Events) {
-			select {
-			case s.bell <- struct{}{}:
-			default:
-			}
+		s = &Sleeper{bell: task.Interrupt}
+		if task.Bed == nil || s.bell == nil || task.Bed.made.Swap(true) {
+			s.bell = NewInterrupt()
 		}
+		s.w.Notify = func(Events) { s.bell.ring() }
 	}
 	s.q, s.task = q, task
 	if timeout > 0 {
@@ -56,36 +71,38 @@ func (s *Sleeper) NotAlso(q *Queue) { q.Remove(&s.w) }
 // Sleep returns 0 when an event may have occurred, EAGAIN when the time is up, and EINTR when the task was
 // interrupted.
 func (s *Sleeper) Sleep() linux.Errno {
-	var late <-chan time.Time
-	if s.timed {
-		late = s.timer.C
-	}
-	switch s.task.Wait(s.bell, late) {
-	case Late:
-		return linux.EAGAIN
-	case Interrupted:
+	switch {
+	case s.task.Wait(s.bell.bell, nil) == Interrupted:
 		return linux.EINTR
+	case s.timed && s.alarm.late.Load():
+		return linux.EAGAIN
 	}
 	return 0
 }
 
 // Restart restarts the timeout with a duration.
 func (s *Sleeper) Restart(d time.Duration) {
+	s.stopAlarm()
 	s.timed = true
-	if s.timer == nil {
-		s.timer = time.NewTimer(d)
+	if s.alarm == nil {
+		s.alarm = newAlarm(d, s.bell)
 		return
 	}
-	s.timer.Reset(d)
+	s.alarm.timer.Reset(d)
+}
+
+// stopAlarm ends the timeout. An alarm that has expired is not used again, because its function may still run.
+func (s *Sleeper) stopAlarm() {
+	if s.timed && !s.alarm.timer.Stop() {
+		s.alarm = nil
+	}
+	s.timed = false
 }
 
 // Leave removes the sleeper from its queue and stops the timer.
 func (s *Sleeper) Leave() {
 	s.q.Remove(&s.w)
-	if s.timed {
-		s.timer.Stop()
-		s.timed = false
-	}
+	s.stopAlarm()
 	if s.task.Bed != nil {
 		s.task.Bed.free.Store(s)
 	}

@@ -29,7 +29,7 @@ type Table struct {
 	chunks [maxChunks]atomic.Pointer[chunk]
 
 	mu     sync.Mutex // guards the allocation of descriptors
-	lowest int        // all descriptors below it are in use
+	lowest int        // all descriptors below lowest are in use
 
 	others atomic.Int32 // number of processes that share the table, minus one
 }
@@ -56,8 +56,8 @@ func (d *Table) Get(fd int) *Description {
 	return c.slots[i%chunkSize].Load()
 }
 
-// Insert allocates the lowest free descriptor from from up to most-1, and makes it refer to o. Errors: EMFILE; EBADF if o
-// has been closed.
+// Insert allocates the lowest free descriptor in the range [from, most), and makes it
+// refer to o. Errors: EMFILE; EBADF if o has been closed.
 func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +136,7 @@ func (d *Table) Remove(fd int) linux.Errno {
 	w := c.pollers[i%chunkSize].Swap(nil)
 	d.lowest = min(d.lowest, int(i))
 	d.mu.Unlock()
-	if w != nil { // other descriptors may still refer to the file, so its queue would keep the watch
+	if w != nil { // the file may have other descriptors and live on, and its queue would keep the watch
 		o.Queue().Remove(w)
 	}
 	o.Release()

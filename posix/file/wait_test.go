@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A wait ends by its event, by its time, or by an interrupt, whichever comes first. The task's accounting of waits
-// covers it from its beginning to its end.
+// A wait ends by its event, by its time, or by an interrupt, whichever comes first. Task.Asleep is called once with
+// true when the wait begins, and once with false when it ends.
 func TestWait(t *testing.T) {
 	const never = 1000
 	for name, c := range map[string]struct {
@@ -30,11 +30,11 @@ func TestWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var accounts []bool
-				event, interrupt := make(chan struct{}), make(chan struct{}, 1)
+				event, interrupt := make(chan struct{}), NewInterrupt()
 				task := Task{Asleep: func(on bool) { accounts = append(accounts, on) }}
 				if c.interrupt >= 0 {
 					task.Interrupt = interrupt
-					go func() { time.Sleep(c.interrupt * time.Second); interrupt <- struct{}{} }()
+					go func() { time.Sleep(c.interrupt * time.Second); interrupt.Raise() }()
 				}
 				if c.event >= 0 {
 					go func() { time.Sleep(c.event * time.Second); close(event) }()
@@ -55,9 +55,9 @@ func TestWait(t *testing.T) {
 // An interrupt that a wait does not use ends the next wait.
 func TestInterruptIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		interrupt, event := make(chan struct{}, 1), make(chan struct{})
+		interrupt, event := NewInterrupt(), make(chan struct{})
 		task := Task{Interrupt: interrupt}
-		go func() { time.Sleep(2 * time.Second); interrupt <- struct{}{} }()
+		go func() { time.Sleep(2 * time.Second); interrupt.Raise() }()
 		go func() { time.Sleep(time.Second); close(event) }()
 		if got := task.Wait(event, nil); got != Occurred {
 			t.Errorf("the first wait ended by %d", got)

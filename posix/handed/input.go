@@ -27,7 +27,7 @@ const Ended = 1
 // hostInput records whether a connection may have data to read.
 type hostInput struct {
 	arrivals atomic.Pointer[Arrivals] // notifications of the poller; nil: the poller does not watch the connection
-	drained  atomic.Uint32            // value of arrivals when a read had taken all data, with bit 0 set; 0: there may be data
+	drained  atomic.Uint32            // value of arrivals, with bit 0 set, at the last read that found no more data; 0: there may be data
 }
 
 // watch sets the counter in which the poller records notifications of the connection; nil means that the poller does not
@@ -47,8 +47,9 @@ func (in *hostInput) look() (word uint32, empty bool) {
 	return word, word&Ended == 0 && in.drained.Load() == word|1
 }
 
-// took records the result of the read that followed a call of look. word is the result of look, wanted the size of the
-// buffer, and came the number of bytes that were read; 0 means EAGAIN.
+// took records the result of the read that followed a call of look. word is the result of
+// look. wanted is the size of the buffer. came is the number of bytes that were read, or
+// 0 for EAGAIN.
 func (in *hostInput) took(word uint32, wanted, came int) {
 	if word&Ended == 0 && came < wanted {
 		in.drained.Store(word | 1)

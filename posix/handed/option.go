@@ -58,7 +58,7 @@ func (s *Socket) keepsHere(key socket.OptionName) bool {
 	return inet.HasNoEffect(key)
 }
 
-// Option implements socket. Options of the connection are read from the host, the others from the
+// Option implements socket.Socket. Options of the connection are read from the host, the others from the
 // stored values.
 func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
@@ -123,7 +123,7 @@ func (s *Socket) ask(key socket.OptionName, size int) ([]byte, linux.Errno) {
 	return value[:n], 0
 }
 
-// SetOption implements socket. Options of the connection are set on the host, the others are stored.
+// SetOption implements socket.Socket. Options of the connection are set on the host, the others are stored.
 func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	key := socket.OptionName{Level: level, Name: name}
 	switch {
@@ -153,7 +153,7 @@ func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	return linux.ENOPROTOOPT
 }
 
-// TakeError implements socket.
+// TakeError implements socket.Socket.
 func (s *Socket) TakeError() linux.Errno {
 	b, errno := s.ask(socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_ERROR}, 4)
 	if errno != 0 {

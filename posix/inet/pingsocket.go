@@ -25,7 +25,7 @@ func newPing(n *Network, domain int) *PingSocket {
 		Base: NewBase(domain, linux.SOCK_DGRAM, pingProtocol(domain)),
 		net:  n.stack,
 	}}
-	// Linux uses this default for ping sockets
+	// As on Linux, SO_REUSEADDR is on by default, and an AF_INET6 ping socket uses IPv6 only.
 	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
 		return n.stack.ListenPingBy(local, o)

@@ -15,7 +15,7 @@ import (
 // any local address from its creation on. Binding restricts it to one address.
 type RawSocket struct {
 	UDPSocket
-	raw *stack.RawConn // the socket in conn, with its own type
+	raw *stack.RawConn // the same socket as conn, with its type in package stack
 }
 
 func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
@@ -23,7 +23,7 @@ func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
 		Base: NewBase(domain, linux.SOCK_RAW, protocol),
 		net:  n.stack,
 	}}
-	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // Linux uses this default for raw sockets
+	s.opts = s.begin(stack.UDPOptions{V6Only: domain == linux.AF_INET6, ReuseAddr: true}) // as on Linux, SO_REUSEADDR is on by default, and an AF_INET6 raw socket uses IPv6 only
 	s.UDPSocket.open = func(local netip.AddrPort, o stack.UDPOptions) (_ datagramConn, err error) {
 		s.raw, err = n.stack.ListenRaw(wire.Protocol(protocol), local.Addr(), o)
 		return s.raw, err

@@ -33,7 +33,7 @@ const (
 func infoValue(i tcp.Info, listening bool) []byte {
 	state := linuxStates[i.State]
 	if i.State == tcp.TimeWait {
-		state = StateClose // on Linux, the socket does not belong to the connection any more
+		state = StateClose // on Linux, a socket in TIME-WAIT has given up its connection, and shows CLOSE
 	}
 	if listening {
 		state = StateListen

@@ -56,7 +56,7 @@ func (s *TCPSocket) adopt(c *stack.TCPConn) *TCPSocket {
 	return a
 }
 
-// Events implements file. A fresh socket reports PollOut and PollHup, as on Linux.
+// Events implements file.File. A fresh socket reports PollOut and PollHup, as on Linux.
 func (s *TCPSocket) Events() file.Events {
 	if c := s.conn.Load(); c != nil {
 		if s.Waiters.WantsEvery() {
@@ -313,7 +313,7 @@ func (s *TCPSocket) Write(b []byte) (int, linux.Errno) {
 	return n, file.ToErrno(err)
 }
 
-// Recv implements socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
+// Recv implements socket.Socket. TCP supports MSG_PEEK; MSG_OOB is handled by recvUrgent.
 func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {

@@ -22,7 +22,7 @@ func TestDeadlock(t *testing.T) {
 				t.Fatal(errno)
 			}
 		}
-		stop := make(chan struct{}, 1)
+		stop := file.NewInterrupt()
 		results := make(chan linux.Errno, 2)
 		go func() { results <- locks.Take(node, lock("a", 1), true, true, file.Task{Interrupt: stop}) }()
 		go func() { results <- locks.Take(node, lock("b", 2), true, true, file.Task{}) }()
@@ -33,7 +33,7 @@ func TestDeadlock(t *testing.T) {
 		if errno := locks.Take(node, lock("c", 0), true, true, file.Task{}); errno != linux.EDEADLK {
 			t.Errorf("a circle of three: %v", errno)
 		}
-		stop <- struct{}{}
+		stop.Raise()
 		if errno := <-results; errno != linux.EINTR {
 			t.Errorf("interrupted: %v", errno)
 		}

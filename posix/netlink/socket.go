@@ -154,7 +154,7 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	case h.Type == linux.RTM_GETRULE && dump:
 		// RTM_NEWRULE and similar requests: the stack has no rules to list
 	case h.Type < linux.RTM_BASE:
-		return nil // control messages, such as NLMSG_NOOP
+		return nil // nothing is done for control messages, such as NLMSG_NOOP
 	case dump || h.Type&3 == 2: // a GET request of a type that is not supported
 		r.fail(linux.EOPNOTSUPP, h)
 		return r.datagrams

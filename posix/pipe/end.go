@@ -42,7 +42,7 @@ type End struct {
 	does   [2]bool // whether the end reads, and whether it writes
 	q      file.Queue
 	node   fs.Node // node of the FIFO; nil for a pipe
-	closed func()  // called after close; nil for a pipe
+	closed func()  // called after the end is closed; nil for a pipe
 }
 
 const (
@@ -94,7 +94,7 @@ func (e *End) Stat() file.Stat {
 	return file.Stat{Attr: fs.Attr{Inode: e.pipe.inode, Mode: fs.Fifo | 0o600, Links: 1, BlockSize: Atomic}}
 }
 
-// Events implements file. A FIFO without a writer reports a hangup only if it has had one before.
+// Events implements file.File. A FIFO without a writer reports a hangup only if it has had one before.
 func (e *End) Events() file.Events {
 	p := e.pipe
 	p.mu.Lock()
@@ -119,7 +119,7 @@ func (e *End) Events() file.Events {
 	return ev
 }
 
-// Read implements file. It returns 0 at the end: no data and no writer.
+// Read implements file.File. It returns 0 at the end: no data and no writer.
 func (e *End) Read(b []byte) (int, linux.Errno) {
 	if !e.does[reads] {
 		return 0, linux.EBADF
@@ -217,7 +217,7 @@ func (e *End) Close() {
 // Name implements file.Named.
 func (e *End) Name() string { return fmt.Sprintf("pipe:[%d]", e.pipe.inode) }
 
-// Reads and Writes report the kind of the end.
+// Reads reports whether this is a read end, and Writes whether it is a write end.
 func (e *End) Reads() bool  { return e.does[reads] }
 func (e *End) Writes() bool { return e.does[writes] }
 

@@ -20,7 +20,7 @@ type Mailbox struct {
 	failure  linux.Errno // error that the reader gets once, after the last message
 
 	Reader  *file.Queue              // notified when a message arrives
-	writers map[*file.Queue]struct{} // wait queues of senders that found no room; notified when there is room
+	writers map[*file.Queue]struct{} // wait queues of the senders that found no room in the mailbox; notified when there is room
 }
 
 // Message is the data of one send call, with the descriptors that it passes. A read of a stream joins the data of successive
@@ -174,8 +174,9 @@ func (m *Mailbox) empty() linux.Errno {
 	return linux.EAGAIN
 }
 
-// End marks the end of the data. The reader gets the error failure, if it is not 0, once after the last message. The reader
-// is also notified of the events in more.
+// End marks the end of the data. The reader gets the error failure, if it is not 0, once
+// after the last message. The reader is also notified of the events in the parameter
+// more.
 func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.mu.Lock()
 	m.ended = true

@@ -55,7 +55,7 @@ type Control struct {
 	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
 }
 
-// Base is the part that sockets of all families share.
+// Base is the part that sockets of all address families share.
 type Base struct {
 	Waiters                file.Queue
 	Domain, Type, Protocol int // AF_*; SOCK_* without SOCK_NONBLOCK and SOCK_CLOEXEC; and the protocol
@@ -93,7 +93,7 @@ var harmless = map[int]bool{
 	linux.SO_MAX_PACING_RATE: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
 }
 
-// Option returns the value of an option of level SOL_SOCKET that all families share.
+// Option returns the value of an option of level SOL_SOCKET that all address families share.
 func (s *Base) Option(name int) ([]byte, linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
@@ -117,7 +117,7 @@ func (s *Base) Option(name int) ([]byte, linux.Errno) {
 	return nil, linux.ENOPROTOOPT
 }
 
-// SetOption sets an option of level SOL_SOCKET that all families share.
+// SetOption sets an option of level SOL_SOCKET that all address families share.
 func (s *Base) SetOption(name int, value []byte) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

@@ -7,7 +7,8 @@
 //	master                         │ echo                        programs
 //	         Show ◀─ output ◀──────┴──────── (OPOST) ◀── Write
 //
-// The end of the typist is the master, a terminal emulator or the loam command; programs have the other end, the slave.
+// The person who types is at the master end, which a terminal emulator or the loam command uses. Programs have the
+// other end, the slave.
 //
 // A Line is a pure machine: it has no lock, no clock and does not wait. A call that finds no room or no data does less than
 // it was asked for, and the caller waits. Signals that keys cause are collected until Signals takes them. Timed reads

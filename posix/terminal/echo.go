@@ -9,8 +9,8 @@ import "loam/abi/linux"
 type echo struct {
 	kind     echoKind
 	c        byte
-	columns  int  // for eraseTab: number of columns of text before the tab
-	afterTab bool // for eraseTab: columns are counted from the previous tab, and not from the beginning of the line
+	columns  int  // used by eraseTab: number of columns of text before the tab
+	afterTab bool // used by eraseTab: columns are counted from the previous tab, and not from the beginning of the line
 }
 
 type echoKind uint8

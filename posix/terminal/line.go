@@ -25,7 +25,7 @@ type Line struct {
 
 	typed []byte
 	input []byte
-	ends  []bool // for each byte of input, whether it ends a line
+	ends  []bool // ends[i] means that input[i] ends a line
 	lines int    // number of bytes of input in complete lines; not used without ICANON
 
 	literal bool // the next character is literal (VLNEXT)
@@ -82,8 +82,8 @@ func (l *Line) in(flags uint32) bool    { return l.settings.Input&flags == flags
 func (l *Line) out(flags uint32) bool   { return l.settings.Output&flags == flags }
 func (l *Line) local(flags uint32) bool { return l.settings.Local&flags == flags }
 
-// is reports whether c is the special character with an index of c_cc. A special character that is switched off is never
-// equal.
+// is reports whether c is the special character at the given index of c_cc. A special
+// character that is switched off is never equal.
 func (l *Line) is(c byte, index int) bool { return c != disabled && c == l.settings.Chars[index] }
 
 // canonical reports whether input is edited as lines.

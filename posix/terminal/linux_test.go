@@ -38,8 +38,8 @@ func (b *both) run(script []step) string {
 	for i, s := range script {
 		got, want := b.step(s)
 		if len(want) > len(got)+echoSize/2 && s.do == "show" {
-			// A bug of Linux: process_echoes reads past the end of its queue of echoes, since it does not expect a mark
-			// behind the tail.
+			// The difference is a bug of Linux, so it is not reported: process_echoes reads past the end of its queue
+			// of echoes, since it does not expect a mark behind the tail.
 			return ""
 		}
 		if got != want {
@@ -52,7 +52,7 @@ func (b *both) run(script []step) string {
 	return ""
 }
 
-// step executes a step on both, and returns both results.
+// step executes a step on both terminals, and returns both results.
 func (b *both) step(s step) (ours, linuxs string) {
 	switch s.do {
 	case "type":
@@ -178,7 +178,7 @@ func reads(n int) step      { return step{do: "read", n: n} }
 
 var shown = step{do: "show"}
 
-// raw is cfmakeraw(3).
+// raw changes the settings as cfmakeraw(3) does.
 func raw(t *linux.Termios) {
 	t.Input &^= linux.ISTRIP | linux.INLCR | linux.IGNCR | linux.ICRNL | linux.IXON
 	t.Output &^= linux.OPOST

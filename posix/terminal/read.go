@@ -2,7 +2,8 @@ package terminal
 
 import "loam/abi/linux"
 
-// Readable reports whether a read returns input: with ICANON a complete line, otherwise least or more bytes.
+// Readable reports whether a read returns input: with ICANON a complete line, otherwise
+// the minimum number of bytes, least.
 func (l *Line) Readable(least int) bool {
 	if l.ByLines() {
 		return l.lines > 0
@@ -63,8 +64,8 @@ func (l *Line) Pending() int {
 	return n
 }
 
-// Waits returns how a read without ICANON waits: for at least least bytes (VMIN), and for a time in tenths of a second
-// (VTIME). With ICANON a read waits for a line, and least is 1.
+// Waits returns how a read without ICANON waits: least is the number of bytes that it waits for (VMIN), and tenths the
+// time in tenths of a second (VTIME). With ICANON a read waits for a line, and least is 1.
 func (l *Line) Waits() (least, tenths int) {
 	if l.ByLines() {
 		return 1, 0

@@ -21,7 +21,7 @@ type File struct {
 	notify func(n uint64)
 
 	mu       sync.Mutex    // guards the fields below
-	at       time.Time     // first expiration that has not been read; zero: disarmed
+	at       time.Time     // time of the first expiration that has not been read; zero: the timer is disarmed
 	interval time.Duration // 0: the timer expires once
 	bell     *time.Timer   // calls ring; nil until the timer is first armed
 }
@@ -144,7 +144,7 @@ func (t *File) Set(s Setting, absolute bool) (old Setting) {
 	case !absolute:
 		t.at = now.Add(value)
 	case t.id == linux.CLOCK_REALTIME, t.id == linux.CLOCK_TAI:
-		t.at = time.Unix(0, int64(value)) // no monotonic reading: compared with the wall clock
+		t.at = time.Unix(0, int64(value)) // a time without a monotonic reading, so that it is compared with the wall clock
 	default:
 		t.at = now.Add(value - t.clock(t.id))
 	}

@@ -7,11 +7,11 @@ import (
 	"loam/abi/linux"
 )
 
-// Timers that send a signal: setitimer(2), alarm(2) and timer_create(2). They are for a program whose kernel is Loam's;
-// as a process, Linux has them.
+// Timers that send a signal: setitimer(2), alarm(2) and timer_create(2). They are for a program in a virtual machine,
+// whose kernel is Loam's. If a program runs as a Linux process, Linux implements these timers.
 //
-// A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at which it
-// can expire: the time if all CPUs work for the program until then.
+// A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at
+// which it can expire, which is the expiry if all CPUs work for the program until then.
 
 // Sender sends a signal to the process, or to one thread if thread is not 0. Errors: ESRCH.
 type Sender func(thread int32, signal int) linux.Errno

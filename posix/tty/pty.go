@@ -48,8 +48,8 @@ type Slave struct {
 	hung  bool // the master has been closed, or vhangup(2) was called; guarded by Terminal.mu
 }
 
-// Open creates a pseudo-terminal for a user (ptmx(4)), and returns its master. place and path are its file. Errors: ENXIO,
-// ENOSPC.
+// Open creates a pseudo-terminal for a user (ptmx(4)), and returns its master. place and
+// path identify its file. Errors: ENXIO, ENOSPC.
 func (all *System) Open(uid uint32, place fs.Place, path string) (*Master, linux.Errno) {
 	if all.files == nil {
 		return nil, linux.ENXIO
@@ -187,7 +187,7 @@ func (m *Master) Stat() file.Stat { return statOf(m.place) }
 
 func statOf(p fs.Place) file.Stat { return file.Stat{Attr: p.Node.Attr(), On: p.Device()} }
 
-// Events implements file. A terminal whose slaves are closed reports a hangup.
+// Events implements file.File. A terminal whose slaves are closed reports a hangup.
 func (m *Master) Events() file.Events {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,7 +208,7 @@ func (m *Master) Events() file.Events {
 	return e
 }
 
-// Read implements file. Errors: EIO when all slaves are closed.
+// Read implements file.File. Errors: EIO when all slaves are closed.
 func (m *Master) Read(b []byte) (int, linux.Errno) {
 	m.mu.Lock()
 	n := m.line.Show(b)
@@ -240,7 +240,7 @@ func (m *Master) Write(b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// Buffered returns the bytes of output, for FIONREAD.
+// Buffered returns the number of bytes of output that the master can read (FIONREAD).
 func (m *Master) Buffered() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -294,7 +294,7 @@ func (s *Slave) Stat() file.Stat {
 	return statOf(s.place)
 }
 
-// Events implements file.
+// Events implements file.File.
 func (s *Slave) Events() file.Events {
 	s.mu.Lock()
 	defer s.mu.Unlock()

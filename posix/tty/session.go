@@ -42,8 +42,7 @@ func (t *System) Init(files *devpts.FileSystem, tree *fs.Tree, g Groups) {
 // SetGroups replaces the component that sends signals of terminals.
 func (t *System) SetGroups(g Groups) { t.groups.Store(&g) }
 
-// signals returns what sends the signals of terminals.
-// Signals returns what sends the signals of terminals.
+// Signals returns the component that sends the signals of terminals.
 func (t *System) Signals() Groups { return t.signals() }
 
 func (t *System) signals() Groups { return *t.groups.Load() }

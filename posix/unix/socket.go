@@ -99,7 +99,7 @@ func (s *Socket) boxes() (in, out *socket.Mailbox) {
 	return s.inbox, s.outbox
 }
 
-// Events implements file. A listener is readable while connections are pending. PollHup means that both
+// Events implements file.File. A listener is readable while connections are pending. PollHup means that both
 // directions are shut.
 func (s *Socket) Events() file.Events {
 	s.Mu.Lock()
@@ -185,7 +185,7 @@ func (s *Socket) Accept() (socket.Socket, linux.Errno) {
 }
 
 // Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
-// EPROTOTYPE for a socket of another type, and those of findUnix.
+// EPROTOTYPE for a socket of another type, and those of Names.find.
 func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
 		s.Mu.Lock()
@@ -241,7 +241,7 @@ func (s *Socket) connectStream(to *Socket) linux.Errno {
 	}
 	server.name = to.name
 	creds, peerName := to.peerCreds, to.name
-	s.Mu.Lock() // of two sockets, the listener is locked first
+	s.Mu.Lock() // a thread that locks both sockets locks the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
 	s.peerCreds, s.peerName = creds, peerName
 	s.Mu.Unlock()
@@ -326,7 +326,7 @@ func (s *Socket) Read(b []byte) (int, linux.Errno) {
 
 func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
-// Recv implements socket. With SO_PASSCRED it adds a message with the sender's credentials.
+// Recv implements socket.Socket. With SO_PASSCRED it adds a message with the sender's credentials.
 func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	in, _ := s.boxes()
 	if in == nil {
@@ -370,7 +370,7 @@ func (c Credentials) value() []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
 }
 
-// Send implements socket. Once the receiver's mailbox accepts a message, it owns the passed
+// Send implements socket.Socket. Once the receiver's mailbox accepts a message, it owns the passed
 // descriptors.
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	s.Mu.Lock()

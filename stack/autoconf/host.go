@@ -9,7 +9,7 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine without a timer, and the end of an unlimited lifetime.
+// Never is the deadline of a Host that has nothing to do, and the end of an unlimited lifetime.
 const Never = timer.Never
 
 // Intervals between router solicitations (RFC 4861 section 10, RFC 7559 section 2). Without an answer, they
@@ -103,7 +103,7 @@ type server struct {
 	until time.Duration
 }
 
-// NewHost returns the machine of an interface. It knows nothing, and sends nothing before Start.
+// NewHost returns a Host for an interface. It has learned nothing, and sends nothing before Start.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), next: Never,

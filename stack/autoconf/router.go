@@ -28,7 +28,7 @@ type Router struct {
 	next   time.Duration // time of the next advertisement
 }
 
-// NewRouter returns a router whose first advertisement is due at now.
+// NewRouter returns a router whose first advertisement is due at the time now.
 func NewRouter(now time.Duration, seed uint64) *Router {
 	return &Router{random: rand.New(rand.NewPCG(seed, seed)), next: now}
 }
@@ -36,7 +36,7 @@ func NewRouter(now time.Duration, seed uint64) *Router {
 // Deadline returns when Poll must be called.
 func (r *Router) Deadline() time.Duration { return r.next }
 
-// Solicited is called for each received solicitation (section 6.2.6). The router answers with an advertisement to all nodes.
+// Solicited is called for each received solicitation (RFC 4861 section 6.2.6). The router answers with an advertisement to all nodes.
 func (r *Router) Solicited(now time.Duration) {
 	at := now + time.Duration(r.random.Int64N(int64(maxAnswerDelay)))
 	if r.sent > 0 {

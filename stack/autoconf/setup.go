@@ -30,7 +30,7 @@ type Link struct {
 // Address is one of our addresses. It has the length of the prefix if the prefix is on-link, and otherwise the length 128.
 type Address struct {
 	Prefix     netip.Prefix
-	Deprecated bool         // not used for new connections if another address is available
+	Deprecated bool         // the address is not used for new connections if another one is available
 	Routers    []netip.Addr // routers that have advertised the prefix of the address (RFC 6724 section 5, rule 5.5)
 }
 
@@ -42,7 +42,7 @@ func (a Address) equal(o Address) bool {
 type Route struct {
 	Dst     netip.Prefix
 	Gateway netip.Addr // link-local address of the router; invalid: the network is on the link
-	Metric  int        // of routes to the same network, the lowest metric wins, and then the first in the list
+	Metric  int        // among routes to the same network, the lowest Metric wins, and then the first in the list
 }
 
 // Answers reports whether the gateway of the route is reachable, as far as the Host knows.

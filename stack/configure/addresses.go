@@ -14,12 +14,14 @@ const never = Time(1<<63 - 1)
 
 // Addresses are the addresses of an interface.
 type Addresses interface {
-	// AddAddress adds an address, and reports whether it did: an address of the user remains as it is.
+	// AddAddress adds an address. It returns false, and changes nothing, if the interface has the address already,
+	// because a user has configured it.
 	AddAddress(netip.Prefix) bool
 	RemoveAddress(netip.Prefix)
 }
 
-// removeOthers removes the addresses that are not wanted from an interface, and returns the rest.
+// removeOthers removes from an interface those addresses of the list ours that are not in
+// the list wanted. It returns the rest of the list ours.
 func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(ours, func(p netip.Prefix) bool {
 		if slices.Contains(wanted, p) {
@@ -30,7 +32,8 @@ func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	})
 }
 
-// addMissing adds wanted addresses to an interface, and returns those that are then its own.
+// addMissing adds to an interface those addresses of the list wanted that are not in the
+// list ours. It returns the list ours with the addresses that were added.
 func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	for _, p := range wanted {
 		if !slices.Contains(ours, p) && link.AddAddress(p) {
@@ -40,7 +43,7 @@ func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	return ours
 }
 
-// without returns the list without x.
+// without removes x from list and returns the result.
 func without[T comparable](list []T, x T) []T {
 	return slices.DeleteFunc(list, func(o T) bool { return o == x })
 }

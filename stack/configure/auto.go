@@ -48,11 +48,12 @@ type Auto struct {
 	host    *autoconf.Host
 	held    autoconf.Setup        // the configuration applied last
 	ours    []netip.Prefix        // addresses that this Auto has added; others were configured before
-	waiting []chan<- netip.Prefix // one per call of Await; capacity 1, sent to once
+	waiting []chan<- netip.Prefix // one channel per call of Await, with capacity 1; the Auto sends to it once
 	dhcp    dhcpv6
 }
 
-// NewAuto returns a configuration that begins with Start. random returns sources for protocol machines.
+// NewAuto returns a configuration that begins with Start. random returns sources of random numbers, for router
+// discovery and for DHCPv6.
 func NewAuto(link AutoLink, c autoconf.Config, random func() *rand.Rand) *Auto {
 	return &Auto{link: link, host: autoconf.NewHost(c), dhcp: dhcpv6{mac: c.MAC, random: random}}
 }
@@ -63,13 +64,13 @@ func (a *Auto) Start(now Time) {
 	a.startDHCPv6(now)
 }
 
-// Await sends the first usable address to got, which has room for it.
+// Await sends the first usable address to the channel got, which has room for it.
 func (a *Auto) Await(got chan<- netip.Prefix) {
 	a.waiting = append(a.waiting, got)
 	a.Answer()
 }
 
-// Forget undoes Await: got receives no address.
+// Forget undoes Await: the channel got receives no address.
 func (a *Auto) Forget(got chan<- netip.Prefix) { a.waiting = without(a.waiting, got) }
 
 // Answer sends a usable address to calls that wait for one. It is called when an address has become usable.
@@ -95,7 +96,7 @@ func (a *Auto) Receive(now Time, src netip.Addr, m *wire.RouterAdvertisement) {
 	a.host.Receive(now, src, m)
 }
 
-// Reached reports whether a neighbour is reachable.
+// Reached records whether a neighbour is reachable.
 func (a *Auto) Reached(addr netip.Addr, answers bool) { a.host.Reached(addr, answers) }
 
 // NotRouter reports that a neighbour is not, or no longer, a router.
@@ -149,7 +150,7 @@ func (a *Auto) setUp(now Time, u autoconf.Setup) {
 	a.startDHCPv6(now)
 }
 
-// learned returns the results.
+// learned returns what router advertisements and DHCPv6 have supplied so far.
 func (a *Auto) learned() Learned {
 	u := &a.held
 	l := Learned{MTU: u.MTU, HopLimit: u.Link.HopLimit, Advertisers: make(map[netip.Addr][]netip.Addr), DNS: a.servers()}
@@ -221,7 +222,7 @@ func (a *Auto) AdvanceDHCPv6(now Time) {
 	}
 }
 
-// ReceiveDHCPv6 processes a message to the client port.
+// ReceiveDHCPv6 processes a DHCPv6 message to the client port.
 func (a *Auto) ReceiveDHCPv6(now Time, m *wire.DHCPv6) {
 	if a.dhcp.client != nil {
 		a.dhcp.client.Receive(now, m)

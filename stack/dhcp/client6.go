@@ -166,7 +166,7 @@ func (c *Client6) Close() (m wire.DHCPv6, ok bool) {
 	return m, ok
 }
 
-// Conflict reports that another host has an address of the lease (section 18.2.8). The client gives up the
+// Conflict reports that another host has an address of the lease (RFC 8415 section 18.2.8). The client gives up the
 // whole lease and requests another one.
 func (c *Client6) Conflict(now time.Duration, addr netip.Addr) {
 	if !slices.ContainsFunc(c.addresses, func(a Address6) bool { return a.Addr == addr }) {
@@ -218,7 +218,7 @@ func (c *Client6) enter(now time.Duration, s state6) {
 		c.question.ask(now, 0, requestTimeout, requestMost)
 	case declining:
 		c.question.ask(now, 0, declineTimeout, time.Hour)
-	default: // for renewing and rebinding
+	default: // the client extends its lease (renewing, rebinding)
 		c.wanted = c.held()
 		c.question.ask(now, 0, renewTimeout, renewMost)
 	}

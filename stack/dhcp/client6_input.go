@@ -34,7 +34,7 @@ func (c *Client6) Receive(now time.Duration, m *wire.DHCPv6) {
 }
 
 // advertised keeps an offer if it is better than the previous one. The offer is accepted at once if its
-// server has the highest preference, or if the first wait is over (section 18.2.1).
+// server has the highest preference, or if the first wait is over (RFC 8415 section 18.2.1).
 func (c *Client6) advertised(now time.Duration, m *wire.DHCPv6) {
 	if !usable6(m) {
 		if m.Status == wire.DHCPv6NoAddrs || m.IA != nil && m.IA.Status == wire.DHCPv6NoAddrs {
@@ -50,7 +50,7 @@ func (c *Client6) advertised(now time.Duration, m *wire.DHCPv6) {
 	}
 }
 
-// replied processes the reply to a request or to an extension (section 18.2.10.1). After an error of the
+// replied processes the reply to a request or to an extension (RFC 8415 section 18.2.10.1). After an error of the
 // server, the message is sent again.
 func (c *Client6) replied(now time.Duration, m *wire.DHCPv6) {
 	switch {
@@ -79,10 +79,10 @@ func usable6(m *wire.DHCPv6) bool {
 		slices.ContainsFunc(m.IA.Addresses, func(a wire.DHCPv6Address) bool { return usableAddress6(a) && a.Valid > 0 })
 }
 
-// sound reports whether T1 and T2 of an association are consistent (section 21.4).
+// sound reports whether T1 and T2 of an association are consistent (RFC 8415 section 21.4).
 func sound(ia *wire.DHCPv6IA) bool { return ia.T1 <= ia.T2 || ia.T2 == 0 }
 
-// usableAddress6 reports whether an address and its lifetimes are valid for a lease (section 21.6).
+// usableAddress6 reports whether an address and its lifetimes are valid for a lease (RFC 8415 section 21.6).
 func usableAddress6(a wire.DHCPv6Address) bool {
 	return wire.IsHost6(a.Addr) && !a.Addr.IsLinkLocalUnicast() && a.Preferred <= a.Valid
 }
@@ -121,7 +121,7 @@ func (c *Client6) learn(a Address6, said wire.DHCPv6Address) {
 
 // setTimes sets the times t1 and t2 at which the client asks for an extension. If the server sends none, they are one half
 // and four fifths of the shortest preferred lifetime. For addresses that are no longer preferred, the valid lifetime is used
-// instead (section 14.2).
+// instead (RFC 8415 section 14.2).
 func (c *Client6) setTimes(now time.Duration, ia *wire.DHCPv6IA) {
 	least := uint32(wire.LifetimeForever)
 	for _, a := range ia.Addresses {

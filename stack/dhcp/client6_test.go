@@ -205,7 +205,7 @@ func TestClient6Renews(t *testing.T) {
 	w.says(wire.DHCPv6Solicit)
 }
 
-// Possible replies to a client that asks for an extension (section 18.2.10.1).
+// Possible replies to a client that asks for an extension (RFC 8415 section 18.2.10.1).
 func TestClient6Replies(t *testing.T) {
 	for sentence, c := range map[string]struct {
 		change func(*wire.DHCPv6)
@@ -295,7 +295,7 @@ func TestClient6Refuses(t *testing.T) {
 	}
 }
 
-// The client declines an address that another host has (section 18.2.8).
+// The client declines an address that another host has (RFC 8415 section 18.2.8).
 func TestClient6Declines(t *testing.T) {
 	w := holding(t)
 	w.Conflict(w.now, another6)

@@ -43,7 +43,7 @@ func TestDiscoverAsConfigured(t *testing.T) {
 	}
 }
 
-// Intervals of retransmissions (section 4.1): 4, 8, 16, 32 and 64 s, each randomised by one second.
+// Intervals of retransmissions (RFC 2131 section 4.1): 4, 8, 16, 32 and 64 s, each randomised by one second.
 func TestDiscoverIsRepeated(t *testing.T) {
 	tc := newTestClient(t)
 	first := *tc.want("the first", wire.DHCPv4Discover)
@@ -119,11 +119,11 @@ func TestBound(t *testing.T) {
 	if len(l.Routers) != 1 || l.Routers[0] != serverIP || len(l.DNS) != 2 || len(l.NTP) != 1 || len(l.Search) != 1 || l.Search[0] != "eng.loam.test" {
 		t.Errorf("lease %+v", l)
 	}
-	// Section 4.4.1: the lease runs from when the request was sent.
+	// RFC 2131 section 4.4.1: the lease runs from when the request was sent.
 	if l.Start != asked || l.Expires != asked+time.Hour || l.T2 != asked+time.Hour/8*7 {
 		t.Errorf("lease from %v, T2 %v, until %v", l.Start-asked, l.T2-asked, l.Expires-asked)
 	}
-	// Section 4.4.5: T1 is half of the lease time, randomized.
+	// RFC 2131 section 4.4.5: T1 is half of the lease time, randomized.
 	if t1 := l.T1 - asked; t1 > 30*time.Minute || t1 < 28*time.Minute {
 		t.Errorf("T1 after %v, want about 30 minutes", t1)
 	}

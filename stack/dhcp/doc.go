@@ -26,7 +26,7 @@ import (
 // Time is the time since an epoch that the owner chose, on a monotonic clock.
 type Time = time.Duration
 
-// Never is the deadline of a machine without a timer.
+// Never is the deadline of a client that has nothing to do.
 const Never = Time(1<<63 - 1)
 
 // Message is one UDP datagram to send. The owner may keep Data.

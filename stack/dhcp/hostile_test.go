@@ -188,7 +188,8 @@ func seedMessages(f *testing.F, op wire.DHCPv4Op) {
 	}
 }
 
-// A message that appears to belong to the client's transaction arrives in each state that waits for one.
+// FuzzClient passes a message from the input to a client, in each state in which the client waits for a message. The
+// message is changed to belong to the client's transaction.
 func FuzzClient(f *testing.F) {
 	seedMessages(f, wire.DHCPv4BootReply)
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -220,7 +221,8 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// A message arrives at a server with a lease and an open offer.
+// FuzzServer passes a message of a third client to a server that has granted a lease to one client and made an offer to
+// another.
 func FuzzServer(f *testing.F) {
 	seedMessages(f, wire.DHCPv4BootRequest)
 	f.Fuzz(func(t *testing.T, b []byte) {

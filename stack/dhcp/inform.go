@@ -70,7 +70,7 @@ func (c *Inform) Poll(now time.Duration) (m wire.DHCPv6, ok bool) {
 }
 
 // Receive processes a message and reports whether the result of Servers may have changed. A message that does
-// not answer the current question is ignored (section 16.10).
+// not answer the current question is ignored (RFC 8415 section 16.10).
 func (c *Inform) Receive(now time.Duration, m *wire.DHCPv6) bool {
 	if !c.asking || m.Type != wire.DHCPv6Reply || !c.question.answers(m, c.id) {
 		return false

@@ -32,7 +32,7 @@ const (
 // binding is the state of one address of the pool.
 type binding struct {
 	state  bindingState
-	until  Time     // time at which the state ends, unless it is free
+	until  Time     // time at which the state ends; not used in the state free
 	client string   // key (clientKey) of the client that has the address or had it last; empty: none yet
 	mac    wire.MAC // MAC address of that client
 }
@@ -125,7 +125,7 @@ func (p *pool) bind(i int, state bindingState, until Time, client string, mac wi
 	*b = binding{state: state, until: until, client: client, mac: mac}
 }
 
-// release frees address i at now, but keeps its client.
+// release frees address i at the time now. The binding still names its client.
 func (p *pool) release(i int, now Time) {
 	p.bindings[i].state, p.bindings[i].until = free, now
 }

@@ -13,7 +13,7 @@ import (
 // The senders do not matter here, as they do for a Census. Segments without a connection are at most answered with a reset, and the
 // rate of resets is limited to less than what is still delivered (Strangers.AllowReset).
 //
-// The goroutine that creates a Listing owns it, but for the methods Joined and Flows.
+// Only the goroutine that creates a Listing calls its methods, except Joined and Flows, which any goroutine may call.
 type Listing struct {
 	device  link.FlowThinner
 	flows   atomic.Pointer[link.Flows] // nil until Begin
@@ -21,7 +21,7 @@ type Listing struct {
 	refused bool                       // the device has no set
 }
 
-// NewListing returns the listing of a device, or nil if the device cannot find stray segments.
+// NewListing returns a Listing for the set of flows of a device, or nil if the device cannot find stray segments.
 func NewListing(device link.Thinner) *Listing {
 	if d, ok := device.(link.FlowThinner); ok {
 		return &Listing{device: d}

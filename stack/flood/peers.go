@@ -15,12 +15,13 @@ type Peers struct {
 	added atomic.Uint64 // number of addresses ever added, changed under mu
 }
 
-// holds reports whether the list still holds the address that add returned place for.
+// holds reports whether the list still holds the address for which add returned place.
 func (p *Peers) holds(place uint64) bool {
 	return place != 0 && p.added.Load()-place < uint64(len(p.addrs))
 }
 
-// add adds an address in place of the oldest one, unless the list holds it, and returns its place.
+// add stores an address instead of the oldest one, unless the list already holds it. It
+// returns the address's place, a number that the method holds accepts.
 func (p *Peers) add(addr netip.Addr) (place uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

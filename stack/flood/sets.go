@@ -20,14 +20,15 @@ type Sets struct {
 // keeps no state for them, but the segment that completes the handshake is not stray.
 type cookies struct {
 	ring []link.Flow // nil until the first cookie
-	next int         // the position of the oldest one, which the next one replaces
+	next int         // position of the oldest cookie, which the next one replaces
 }
 
 // maxCookies is the capacity of the ring. The stack lets a shard send that many cookies in 0.8 s,
 // and a reply takes a round trip to arrive.
 const maxCookies = 8192
 
-// Join adds a set. all calls add for each connection that exists.
+// Join adds a set of flows. It passes a callback, add, to the function all, which must
+// call the callback for each existing connection.
 func (s *Sets) Join(flows *link.Flows, all func(add func(local, remote netip.AddrPort))) {
 	for _, f := range s.cookies.ring {
 		flows.Add(f)
@@ -90,16 +91,16 @@ func (s *Sets) AddCookie(local, remote netip.AddrPort) {
 	c.next = (c.next + 1) % maxCookies
 }
 
-// Strays is the part of a shard that deals with stray segments: it counts them, and has the sets of
-// flows that are not stray. The zero value is empty.
+// Strays is the part of a shard that deals with stray segments, which belong to no connection. It counts them, and
+// contains the sets of flows that are not stray. The zero value is empty.
 type Strays struct {
 	Sets
-	began time.Duration // time of the first
-	count int           // since then
+	began time.Duration // time at which the first counted segment arrived
+	count int           // number of stray segments since the time began
 }
 
-// Count counts a segment, also for the thinning of its interface. It reports whether CensusFrames/n of them have arrived within
-// 0.2 s: the part of a flood that one of n shards receives.
+// Count counts a stray segment, and reports it to t, the thinning of the interface. It returns true if CensusFrames/n
+// stray segments have arrived within 0.2 s: the part of a flood that one of n shards receives.
 func (s *Strays) Count(now time.Duration, n int, t *Thinning) bool {
 	if t.Active() {
 		t.Delivered(1)

@@ -8,14 +8,15 @@ import (
 	"loam/link"
 )
 
-// Of the flows that were sent SYN cookies, the latest ones are in all sets, and old ones leave all of them.
+// The flows to which the latest SYN cookies were sent are in all sets of flows. Older flows are removed from all of
+// them.
 func TestCookieFlows(t *testing.T) {
 	var s Sets
 	local := netip.MustParseAddrPort("10.0.0.1:80")
 	remote := func(i int) netip.AddrPort {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 5000)
 	}
-	s.AddCookie(local, remote(0)) // before there is a set, nothing is recorded
+	s.AddCookie(local, remote(0)) // has no effect, because there is no set yet
 	newSet := func() *link.Flows {
 		return link.NewFlows(make([]atomic.Uint32, link.FlowWords), link.FlowKeys{1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb})
 	}

@@ -13,17 +13,18 @@ const (
 	thinShift = 4 // one frame in 16 is delivered
 	// Interval is the time after which frames that still arrive show whether the flood continues.
 	Interval  = time.Second
-	thinLeast = 512 // if fewer frames were delivered in Interval, the flood is over
+	thinLeast = 512 // if fewer frames than this were delivered in an Interval, the flood is over
 )
 
 // never is the deadline of a Thinning without a flood.
 const never = time.Duration(1<<63 - 1)
 
-// Thinning makes a device deliver only a share of some kinds of frames, except from known peers. The goroutine that creates
-// it owns it, but for the methods Active and Delivered.
+// Thinning makes a device deliver only a share of some kinds of frames, except from known peers. Only the goroutine
+// that creates a Thinning calls its methods, except Active and Delivered.
 type Thinning struct {
 	device link.Thinner
-	// used reports whether a UDP port has a user, so that datagrams to it are not thinned out. known returns the known peers.
+	// The function used reports whether a UDP port has a user, so that datagrams to it are
+	// not thinned out. The function known returns the known peers.
 	used  func(port uint16) bool
 	known func() []netip.Addr
 
@@ -47,8 +48,8 @@ func (t *Thinning) Active() bool { return t.active.Load() }
 // Delivered records n frames of any link.Kinds that have arrived. Any goroutine may call it.
 func (t *Thinning) Delivered(n int64) { t.delivered.Add(n) }
 
-// Begin makes the device thin out further kinds. port is the destination port of a flood of UDP datagrams, which is left alone if
-// it has a user. Begin reports whether it has changed anything.
+// Begin makes the device thin out further kinds. port is the destination port of a flood of UDP datagrams. If a socket
+// uses that port, its datagrams are not thinned out. Begin reports whether it has changed anything.
 func (t *Thinning) Begin(now time.Duration, kinds link.Kinds, port uint16) bool {
 	if kinds&link.KindUDP != 0 && t.used(port) {
 		kinds &^= link.KindUDP

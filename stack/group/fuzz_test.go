@@ -10,8 +10,9 @@ import (
 // FuzzHost performs the actions and receives the messages encoded in the input. No message exceeds Config.Room or
 // concerns a group that must not be reported, and after each event the host sends only a bounded number of messages.
 //
-// The first byte of the input selects the protocol. Each step has two bytes: the action, and one of 64
-// groups. The number of sources of a filter, or a received message behind its length, follows.
+// The first byte of the input selects the protocol. Each step has two bytes: the action and its argument, which
+// is one of 64 groups, a time in quarters of a second, or the length of a received message. After a length follows the
+// message; after the group of a filter follows the number of its sources.
 func FuzzHost(f *testing.F) {
 	query := []byte{0x11, 100, 0, 0, 0, 0, 0, 0}
 	f.Add(append([]byte{0, 0, 1, 0, 2, 3, 8}, query...))
@@ -55,10 +56,10 @@ func FuzzHost(f *testing.F) {
 	})
 }
 
-// wantBounded polls all messages that are due now.
+// wantBounded polls all messages that are due now, and checks their number and size.
 func (s *script) wantBounded() {
 	s.t.Helper()
-	most := 9*len(s.members) + 3 // per member at most three messages, or four records in two parts each
+	most := 9*len(s.members) + 3 // a safe bound: a member has at most three messages, or four records in two parts each
 	for n := 0; ; n++ {
 		m, ok := s.Poll(s.now)
 		if !ok {

@@ -10,7 +10,7 @@ import (
 	"loam/wire"
 )
 
-// Never is the deadline of a machine without a timer.
+// Never is the deadline of a Host that has nothing to do.
 const Never = timer.Never
 
 // Protocol constants (RFC 9776 section 8, RFC 9777 section 9; RFC 2236 section 8.10 and RFC 2710 section 7.10
@@ -19,7 +19,7 @@ const (
 	defaultRobustness = 2                 // number of transmissions of each change; all but one may be lost
 	defaultInterval   = 125 * time.Second // time between general queries of a querier
 	repeatWithin      = time.Second       // a change is reported again within this time, at random
-	repeatOldWithin   = 10 * time.Second  // like repeatWithin, in the older protocol versions
+	repeatOldWithin   = 10 * time.Second  // the same time in the older protocol versions
 )
 
 // maxSources limits the stored sources of queries about a group (RFC 9776 section 9.1). A query about more
@@ -80,7 +80,7 @@ type changedSource struct {
 	left   int
 }
 
-// NewHost returns the machine of an interface without groups.
+// NewHost returns a Host for an interface that has no groups yet.
 func NewHost(cfg Config) *Host {
 	return &Host{
 		cfg: cfg, random: rand.New(rand.NewPCG(cfg.Seed, cfg.Seed)), version: cfg.Protocol.Newest(),

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Receptions to which all changes of a list are applied agree with the list, and end with it.
+// Every change that a List returns is applied to a Reception. The Receptions then agree with the List, and are empty
+// when the List is.
 func TestListChangesReceptions(t *testing.T) {
 	groups := []netip.Addr{netip.MustParseAddr("239.1.1.1"), netip.MustParseAddr("239.1.1.2")}
 	sources := []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("10.0.0.3")}

@@ -152,7 +152,7 @@ func TestMLDModes(t *testing.T) {
 	}
 }
 
-// "Whenever a host changes its compatibility mode, it cancels all its pending responses and
+// RFC 9776 section 7.2.1: "Whenever a host changes its compatibility mode, it cancels all its pending responses and
 // retransmission timers."
 func TestModeCancels(t *testing.T) {
 	both(t, func(s *script) {

@@ -63,15 +63,16 @@ func (h *Host) olderPresent(q *wire.GroupMessage) time.Duration {
 	return time.Duration(h.robustness)*h.interval + q.MaxDelay
 }
 
-// askedAll schedules the answer to a general query. If an answer is already scheduled earlier, it stays (rules 1 and 2 of
-// section 5.2).
+// askedAll schedules the answer to a general query. If an answer is already scheduled earlier, it stays (rules 1 and 2
+// of RFC 9776 section 5.2).
 func (h *Host) askedAll(now time.Duration, q *wire.GroupMessage) {
 	if slices.ContainsFunc(h.members, func(m member) bool { return m.received() }) {
 		h.answer = min(h.answer, now+h.within(q.MaxDelay))
 	}
 }
 
-// asked schedules the answer to a query about a group or about sources of it (rules 1, 3, 4 and 5 of section 5.2).
+// asked schedules the answer to a query about a group or about sources of it (rules 1, 3, 4 and 5 of RFC 9776 section
+// 5.2).
 func (h *Host) asked(now time.Duration, q *wire.GroupMessage) {
 	m := h.member(q.Group)
 	if m == nil {

@@ -15,7 +15,8 @@ import (
 // Reports of sources: the state of an interface (RFC 9776 section 3.2), and the reports after changes and
 // queries (sections 5.1, 5.2 and 7.2.1). The sets A and B of the RFC's tables are lists of numbers here.
 
-// sources returns the addresses numbered from from to to-1.
+// sources returns addresses with consecutive numbers. The parameter from is the first
+// number, and the parameter to is the number after the last.
 func (s *script) sources(from, to byte) (list []netip.Addr) {
 	for ; from < to; from++ {
 		list = append(list, s.source(from))
@@ -362,7 +363,8 @@ func TestRouterAgrees(t *testing.T) {
 	})
 }
 
-// routed returns the state of a router with one listener after a record.
+// routed returns the filter of a router that knows a single listener, with filter f, after it has processed the record
+// r.
 func routed(f Filter, r wire.GroupRecord) Filter {
 	more := append(slices.Clone(f.Sources), minus(r.Sources, f.Sources)...)
 	switch r.Type {

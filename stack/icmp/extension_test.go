@@ -23,7 +23,7 @@ func TestExtensions(t *testing.T) {
 	damaged[7] ^= 1
 	unsummed := append([]byte{0x20, 0, 0, 0}, labels...)
 	for sentence, c := range map[string]struct {
-		quoted int // according to the message
+		quoted int // length of the quoted part according to the message, in bytes
 		behind []byte
 		want   Extensions
 	}{

@@ -38,7 +38,7 @@ func TestAnswerable6(t *testing.T) {
 	later, first := []byte{17, 0, 0, 8, 0, 0, 0, 1}, []byte{17, 0, 0, 1, 0, 0, 0, 1}
 	for sentence, test := range map[string]struct {
 		packet       []byte
-		want, toMany bool // toMany: even for "packet too big"
+		want, toMany bool // want: an error may be sent; toMany: a "packet too big" error may be sent
 	}{
 		"a datagram":                      {packet6(wire.IPv6{NextHeader: wire.ProtoUDP}, udp), true, true},
 		"a packet to many":                {packet6(wire.IPv6{NextHeader: wire.ProtoUDP, Dst: all}, udp), false, true},

@@ -40,7 +40,7 @@ func priceOf(dst netip.Addr) time.Duration {
 
 // target is an entry of the table.
 type target struct {
-	addr netip.Addr // destination for which the entry was last used after its bucket had been full
+	addr netip.Addr // destination that took the entry when the bucket was full; others that share the entry use its bucket
 	Bucket
 }
 

@@ -16,7 +16,7 @@ type Quote struct {
 	Seq              uint32     // sequence number of a TCP segment, which a forger must guess (RFC 5927 section 4.1)
 	EchoID, EchoSeq  uint16     // identifier and sequence number of an ICMP echo request
 	Length           int        // length of the whole packet that was sent, in bytes
-	Header           int        // length of its IP headers, in bytes
+	Header           int        // length of the packet's IP headers, in bytes
 }
 
 // minQuoted is the minimum number of bytes of the packet's payload that an error quotes (RFC 792).

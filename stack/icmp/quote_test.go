@@ -100,7 +100,7 @@ func FuzzQuote(f *testing.F) {
 		if q.Src.Is4() != q.Dst.Is4() || !bytes.Contains(b, q.Src.AsSlice()) {
 			t.Fatalf("%+v is not in the bytes", q)
 		}
-		// Bytes behind the mandatory part of a quote make no difference.
+		// Bytes after the mandatory part of a quote make no difference.
 		headers := int(b[0]&0xf) * 4
 		if q.Src.Is6() {
 			_, rest, _, _ := wire.SkipIPv6Ext(wire.Protocol(b[6]), b[wire.IPv6Len:])

@@ -16,7 +16,7 @@ const (
 	Deliver    Action = iota // deliver the packet: Chain.Protocol starts at Chain.Offset
 	Reassemble               // reassemble the packet: Chain.Fragment is its fragment header, and the payload starts at Chain.Offset
 	Discard                  // drop the packet silently
-	Report                   // drop it, and send "parameter problem" with Chain.Code and Chain.Pointer
+	Report                   // drop the packet, and send "parameter problem" with Chain.Code and Chain.Pointer
 )
 
 // Codes of "parameter problem" (RFC 4443 section 3.4, RFC 7112 section 6).
@@ -75,7 +75,8 @@ func ParseChain(h *wire.IPv6, b []byte) Chain {
 	}
 }
 
-// problem ends the chain with an error that is reported to the sender. at is the offset of the error.
+// problem ends the chain with an error that is reported to the sender. The parameter at
+// is the offset of the error.
 func (c Chain) problem(code uint8, at int) Chain {
 	c.Action, c.Code, c.Pointer = Report, code, at
 	return c
@@ -112,8 +113,8 @@ func (c *Chain) options(b []byte, h *wire.IPv6) bool {
 	return true
 }
 
-// option processes an option as the two upper bits of its type require. All types except router alert are unknown (section
-// 4.2).
+// option processes an option as the two upper bits of its type require. All types except router alert are unknown (RFC
+// 8200 section 4.2).
 func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	const skip, discard, report, reportUnicast = 0, 1, 2, 3
 	switch act := o.Type >> 6; {
@@ -128,7 +129,7 @@ func (c *Chain) option(o *wire.IPv6Option, h *wire.IPv6) bool {
 	return false
 }
 
-// routing processes a routing header (section 4.4). It returns false if the chain ends.
+// routing processes a routing header (RFC 8200 section 4.4). It returns false if the chain ends.
 func (c *Chain) routing(b []byte) bool {
 	x, _, err := wire.ParseIPv6Ext(b[c.Offset:])
 	if err != nil {
@@ -143,7 +144,7 @@ func (c *Chain) routing(b []byte) bool {
 	return true
 }
 
-// fragment processes a fragment header (section 4.5). It returns false if the chain ends.
+// fragment processes a fragment header (RFC 8200 section 4.5). It returns false if the chain ends.
 func (c *Chain) fragment(b []byte) bool {
 	f, payload, err := wire.ParseIPv6Fragment(b[c.Offset:])
 	switch {

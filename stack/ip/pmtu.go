@@ -8,7 +8,7 @@ import (
 )
 
 // Path MTU discovery (RFC 1191, RFC 8201). The table keeps what routers have reported about the path to a
-// destination, for ten minutes each. Then the MTU of the interface is tried again (section 6.3).
+// destination, for ten minutes each. Then the MTU of the interface is tried again (RFC 1191 section 6.3).
 //
 // The owner must first decide whether to trust a message: it must quote a packet that is in flight (RFC
 // 5927). This file only limits the damage of false messages: no message raises an MTU or lowers it below

@@ -48,7 +48,8 @@ type ReassemblyConfig struct {
 	Alloc  func(n int) Buffer
 	Memory int // limit of all costs in bytes; default 4 MiB, like Linux's ipfrag_high_thresh
 	Source int // limit of the costs of one source in bytes; default a quarter of Memory
-	// time after the first fragment; default 30 s, as on Linux (RFC 791 requires at least 15 s, RFC 8200 60 s)
+	// Timeout is the time from the first fragment until an incomplete datagram is dropped; default 30 s, as on Linux
+	// (RFC 791 requires at least 15 s, RFC 8200 60 s).
 	Timeout time.Duration
 }
 
@@ -125,7 +126,7 @@ func (r *Reassembler) Add(now time.Duration, h *wire.IPv4, payload []byte) (Data
 	return r.add(now, Key{h.Src, h.Dst, h.Protocol, uint32(h.ID)}, h, payload)
 }
 
-// Add6 is like Add for IPv6: payload is the data behind the fragment header f of a packet with header h. The
+// Add6 is like Add for IPv6: payload is the data after the fragment header f of a packet with header h. The
 // fragment must not be a whole packet.
 func (r *Reassembler) Add6(now time.Duration, h *wire.IPv6, f *wire.IPv6Fragment, payload []byte) (Datagram, bool) {
 	common := wire.IPv4{

@@ -115,7 +115,7 @@ func FuzzReassembly(f *testing.F) {
 			full := a != nil && a.pieces.count == maxPieces
 			d, ok := s.addBytes(from, payload, more)
 			if full && s.r.counters.Scattered > 0 {
-				return // the model has no such limit
+				return // the model does not limit the number of pieces of a datagram
 			}
 			if ok != (want != nil) {
 				t.Fatalf("complete: %v, want %v", ok, want != nil)

@@ -7,7 +7,7 @@ import (
 )
 
 // The route table. A set of prefixes divides the addresses of a family into spans. All addresses of a span
-// have the same longest match. Spans begin at the first address of a prefix, or behind the last address of
+// have the same longest match. Spans begin at the first address of a prefix, or after the last address of
 // one. The table is a sorted list of spans, built once, and a lookup is a binary search. For a large table,
 // the first 16 bits of the address narrow the search first.
 //
@@ -23,7 +23,7 @@ type Route struct {
 	Gateway   netip.Addr // address of the router; zero: the destination is on the link
 	Interface int        // index of the interface, assigned by the owner of the table
 	Source    netip.Addr // source address of packets if the program has not chosen one; zero: not set
-	Metric    int        // of routes with equal prefixes, the lowest metric wins, and then the first in the list
+	Metric    int        // among routes with equal prefixes, the lowest Metric wins, and then the first in the list
 	MTU       int        // MTU of the path in bytes; zero: the MTU of the interface
 }
 
@@ -159,7 +159,8 @@ type openPrefix struct {
 
 func (w *walk) top() openPrefix { return w.open[len(w.open)-1] }
 
-// ends reports whether a prefix is open (the innermost one is w.top), and ends before the highest address.
+// ends reports whether a prefix is open and the innermost open prefix, w.top, ends before
+// the highest address.
 func (w *walk) ends() bool { return len(w.open) > 0 && !w.top().endless }
 
 // close removes the innermost prefix. The prefix that encloses it continues after it.

@@ -161,7 +161,8 @@ func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	return false
 }
 
-// sent schedules the next packet or phase after a packet for own has been sent.
+// sent schedules the next packet or phase of an own address after one of its packets has
+// been sent.
 func (a *ARP) sent(now time.Duration, own *address) {
 	own.left = max(0, own.left-1)
 	switch {
@@ -181,7 +182,7 @@ func (a *ARP) sent(now time.Duration, own *address) {
 func (a *ARP) contested(now time.Duration, p wire.ARP) bool {
 	own := a.find(p.SenderIP)
 	if own == nil && p.SenderIP.IsUnspecified() && p.Op == wire.ARPRequest {
-		// Both hosts probe for the same address at the same time (section 2.1.1).
+		// Both hosts probe for the same address at the same time (RFC 5227 section 2.1.1).
 		if own = a.find(p.TargetIP); own != nil && own.phase != probing {
 			own = nil
 		}

@@ -61,7 +61,7 @@ func TestLateAnswerRevivesAFailedEntry(t *testing.T) {
 func TestADeviceWithoutRoomDelaysTheClock(t *testing.T) {
 	s := settledScript(t, ARPConfig{})
 	s.wantLookup("first use", peer, wire.MAC{}, Pending)
-	s.advance(time.Minute) // nothing is polled
+	s.advance(time.Minute) // the device has no room meanwhile, so the test does not poll requests
 	s.wantRequest("as soon as there is room", us, peer, wire.Broadcast)
 	s.advance(time.Second + time.Millisecond)
 	s.wantRequest("a second after it was sent", us, peer, wire.Broadcast)

@@ -173,7 +173,7 @@ func (n *NDP) Receive(now time.Duration, m *Message) {
 	n.solicited(now, m)
 }
 
-// solicited processes a solicitation (section 7.2.3).
+// solicited processes a solicitation (RFC 4861 section 7.2.3).
 func (n *NDP) solicited(now time.Duration, m *Message) {
 	detecting := m.Src.IsUnspecified()
 	if m.Src.IsMulticast() || detecting && (!m.LinkAddr.IsZero() || m.Dst != wire.SolicitedNode(m.Target)) {
@@ -196,7 +196,7 @@ func (n *NDP) solicited(now time.Duration, m *Message) {
 	n.answer(m, a.trial == Untried)
 }
 
-// answer queues an advertisement (section 7.2.4). override sets the Override flag, for an address that is
+// answer queues an advertisement (RFC 4861 section 7.2.4). override sets the Override flag, for an address that is
 // certainly ours. If the solicitation has no link-layer option, the answer goes to the station that sent it.
 func (n *NDP) answer(m *Message, override bool) {
 	reply := Message{Neighbor: wire.Neighbor{Advertisement: true, Target: m.Target, LinkAddr: n.mac, Router: n.router, Solicited: true, Override: override}, Src: m.Target, Dst: m.Src, MAC: m.LinkAddr}
@@ -219,7 +219,7 @@ func (n *NDP) duplicate(a *ownAddress, by wire.MAC) {
 	n.emit(Conflict, addr, by)
 }
 
-// advertised processes an advertisement (section 7.2.5).
+// advertised processes an advertisement (RFC 4861 section 7.2.5).
 func (n *NDP) advertised(now time.Duration, m *Message) {
 	if m.Dst.IsMulticast() && m.Solicited {
 		n.packets.Bad++
@@ -297,8 +297,8 @@ func (n *NDP) Poll(now time.Duration, m *Message) bool {
 	}
 }
 
-// question returns a solicitation for target. It is addressed to mac, or to the solicited-node group if mac is zero (section
-// 7.2.2).
+// question returns a solicitation for target. It is addressed to mac, or to the solicited-node group if mac is zero
+// (RFC 4861 section 7.2.2).
 func (n *NDP) question(target, source netip.Addr, mac wire.MAC) Message {
 	m := Message{Neighbor: wire.Neighbor{Target: target, LinkAddr: n.mac}, Src: source, Dst: target, MAC: mac}
 	if mac.IsZero() {

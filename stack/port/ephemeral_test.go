@@ -105,7 +105,7 @@ func TestBindToAnyPort(t *testing.T) {
 func BenchmarkConnect(b *testing.B) {
 	table := NewTable(Config{})
 	local := addrPort("192.0.2.1:0")
-	for i := range 100_000 { // from few ports to many destinations
+	for i := range 100_000 { // many destinations, so that few local ports are in use
 		remote := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 80)
 		if _, err := table.Connect(wire.ProtoTCP, local, remote, nil, Options{}); err != nil {
 			b.Fatal(err)

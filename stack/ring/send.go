@@ -1,6 +1,7 @@
 package ring
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -17,23 +18,23 @@ type Send struct {
 	released atomic.Uint64 // offset of the first byte that is still held; changed with mu held, never beyond end
 	end      atomic.Uint64 // offset after the last byte that was written; changed with mu held
 	reserved uint64        // equal to end, or beyond it while Write copies
-	limit    int
+	limit    uint32
 	dead     bool // Reset was called
 }
 
-// SetLimit sets the maximum number of bytes that the queue may hold. If the queue holds more than a new limit, it shrinks as
-// bytes are released.
+// SetLimit sets the maximum number of bytes that the queue may hold, at most 4 GiB less one byte. If the queue holds more
+// than a new limit, it shrinks as bytes are released.
 func (q *Send) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit = n
+	q.limit = uint32(min(max(n, 0), math.MaxUint32))
 }
 
 // Limit returns the limit that SetLimit has set.
 func (q *Send) Limit() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.limit
+	return int(q.limit)
 }
 
 // Room returns the number of bytes that Write would accept now.
@@ -47,7 +48,7 @@ func (q *Send) room() int {
 	if q.dead {
 		return 0
 	}
-	return max(0, q.limit-q.Len())
+	return max(0, int(q.limit)-q.Len())
 }
 
 // Len returns the number of bytes that the queue holds.
@@ -102,8 +103,9 @@ func (q *Send) write(p []byte) int {
 // End returns the offset after the last byte that was written.
 func (q *Send) End() uint64 { return q.end.Load() }
 
-// ReadAt fills p with the bytes at off. It panics unless the queue holds all of them. Only the shard calls it. The copy runs
-// without the lock, because bytes before end do not change, and only the shard, which is in this call, releases them.
+// ReadAt fills p with the bytes at the offset off. It panics unless the queue holds all of them. Only the shard calls
+// it. The copy runs without the lock, because bytes before end do not change, and only the shard, which is in this
+// call, releases them.
 func (q *Send) ReadAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -119,8 +121,8 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 	}
 }
 
-// Release drops all bytes before off, which must be at most End. Only the shard calls it. It does nothing if the bytes have
-// already been released.
+// Release drops all bytes before the offset off, which must be at most End. Only the
+// shard calls it. It does nothing if the bytes have already been released.
 func (q *Send) Release(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -23,12 +23,12 @@ import (
 // The zero value is ready for use. The channel is created at the first wait, so that a connection without a waiting
 // goroutine does not need one.
 type Waiter struct {
-	waiting  atomic.Int32
-	deadline atomic.Int64 // deadline in nanoseconds since clockZero; 0: none
-	mu       sync.Mutex   // guards the fields below
-	closed   bool
+	deadline atomic.Int64  // deadline in nanoseconds since clockZero; 0: none
+	mu       sync.Mutex    // guards bell, timer and closed
 	bell     chan struct{} // capacity 1, never closed; if full, a ring is already pending
 	timer    *time.Timer
+	closed   bool
+	waiting  atomic.Int32 // number of goroutines that wait
 }
 
 var clockZero = time.Now()

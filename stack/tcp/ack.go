@@ -1,8 +1,8 @@
 package tcp
 
-// Step 5 of SEGMENT ARRIVES: the ACK field. Acknowledged ranges are removed from the record of data in
-// flight. The implications about loss and congestion are collected in an arrival, which
-// recovery.go evaluates.
+// Step 5 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4): the ACK field. Acknowledged ranges are removed from the record
+// of data in flight. The implications about loss and congestion are collected in an arrival, which recovery.go
+// evaluates.
 
 import "loam/wire"
 
@@ -122,7 +122,7 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	}
 }
 
-// ackedRange records the cumulative acknowledgment of the first range or a part of it.
+// ackedRange records the cumulative acknowledgment of the first range in flight, or of a part of it.
 func (c *Conn) ackedRange(ev *arrival, r *sent) {
 	if r.sends > 1 {
 		ev.resent = true

@@ -11,7 +11,7 @@ import (
 func TestBlindAttacks(t *testing.T) {
 	for _, a := range []struct {
 		segment string
-		says    string // the answer: a challenge ACK, or ""
+		says    string // the answer of the connection: a challenge ACK; "": none
 		counter Counter
 	}{
 		{"R 1001", "", NumCounters}, // for comparison: a reset with this exact number is accepted
@@ -96,7 +96,7 @@ func TestChallengesAreLimited(t *testing.T) {
 	c.advance(500 * ms)
 	c.send("R 1002")
 	c.send("R 1002")
-	c.wantCount(ChallengeAcks, 1) // after that, two in each second
+	c.wantCount(ChallengeAcks, 1) // after the first ten, two challenge ACKs in each second
 	c.advance(5 * time.Second)
 	c.send("R 1002")
 	c.want("A 1 ack 1")

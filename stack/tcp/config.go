@@ -92,7 +92,7 @@ const (
 	DefaultSynRetries        = 7
 	DefaultSynAckRetries     = 5
 	DefaultRetries           = 15
-	DefaultKeepAlive         = 2 * time.Hour // for owners that enable keep-alive without a time (MUST-28)
+	DefaultKeepAlive         = 2 * time.Hour // idle time before the first probe, if the owner enables keep-alive without a time (MUST-28 of RFC 9293)
 	DefaultKeepAliveInterval = 75 * time.Second
 	DefaultKeepAliveCount    = 9
 	DefaultInitialWindow     = 10
@@ -116,7 +116,8 @@ func (c *Config) receiveBuffer() int {
 	return min(clampBuffer(c.ReceiveBuffer, DefaultReceiveBuffer), c.maxReceiveBuffer())
 }
 
-// clampBuffer returns a buffer size between minWindow and maxWindow: n, or the default otherwise if n is 0.
+// clampBuffer returns a buffer size between minWindow and maxWindow: n, or a default (the
+// parameter otherwise) if n is 0.
 func clampBuffer(n, otherwise int) int {
 	if n <= 0 {
 		n = otherwise
@@ -149,7 +150,7 @@ func (c *Config) congestion() Congestion {
 	return congestion.NewCubic()
 }
 
-// duration returns d, or the default otherwise if d is 0.
+// duration returns d, or a default (the parameter otherwise) if d is 0.
 func duration(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -157,7 +158,7 @@ func duration(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// number returns n, or the default otherwise if n is 0.
+// number returns n, or a default (the parameter otherwise) if n is 0.
 func number(n, otherwise int) int {
 	if n <= 0 {
 		return otherwise

@@ -80,7 +80,7 @@ type sender struct {
 	scale       uint8  // window scale of received segments
 	holeMSS     uint16 // segment size while a black hole is suspected; 0: none is suspected
 
-	// off is the offset of una in the outgoing stream. The SYN counts as the number in front of offset 0, so
+	// off is the offset of una in the outgoing stream. The SYN counts as the number before offset 0, so
 	// off is -1 (wrapped) until the SYN is acknowledged.
 	off uint64
 	end uint64 // Outgoing.End after the program's last write

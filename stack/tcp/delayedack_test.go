@@ -28,7 +28,7 @@ func TestSmallSegmentsAreAcknowledgedByTimer(t *testing.T) {
 	c.want("A 1 ack 2001")
 	c.send("PA 2001:2011 ack 1")
 	c.send("PA 2011:2021 ack 1")
-	c.wantTimer(40 * ms) // counted from the first segment that is not acknowledged
+	c.wantTimer(40 * ms) // the delay counts from the first segment that is not acknowledged
 	c.want("A 1 ack 2021")
 }
 
@@ -125,13 +125,13 @@ func TestHalfOfSmallBufferIsAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 2048, MaxReceiveBuffer: 2048}, "")
 	c.send("A 1:1001 ack 1")
 	c.wantIdle()
-	c.send("A 1001:1101 ack 1") // acknowledged at once, since the peer has no room for a second full segment
+	c.send("A 1001:1101 ack 1") // the segment is acknowledged at once, since the peer has no room for a second full segment
 	c.want("A 1 ack 1101")
 }
 
 func TestSeveralSegmentsInOneFrameAreAcknowledgedAtOnce(t *testing.T) {
 	c := established(t, nil, "")
-	c.send("A 1:4001 ack 1") // larger than our own MSS: several segments were merged on the way
+	c.send("A 1:4001 ack 1") // the segment is larger than our own MSS: several were merged on the way
 	c.want("A 1 ack 4001")
 	if got := c.Info(c.now).RcvMSS; got > 1000 {
 		t.Errorf("a frame of 4000 bytes is taken for a segment: %d", got)

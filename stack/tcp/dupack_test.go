@@ -11,7 +11,7 @@ import (
 func TestNewReno(t *testing.T) {
 	c := sending(t, &Config{Congestion: congestion.NewReno}, "", 10)
 	c.send("A 1 ack 1")
-	c.want("A 10001:11001 ack 1") // limited transmit
+	c.want("A 10001:11001 ack 1") // limited transmit (RFC 3042): a duplicate allows one new segment
 	c.send("A 1 ack 1")
 	c.want("A 11001:12001 ack 1")
 	c.send("A 1 ack 1")
@@ -37,7 +37,7 @@ func TestNewReno(t *testing.T) {
 }
 
 func TestNewRenoIgnoresDuplicatesOfLastRecovery(t *testing.T) {
-	// RFC 6582 section 3.2 step 2.
+	// Duplicates that belong to the last recovery are ignored (RFC 6582 section 3.2 step 2).
 	c := sending(t, nil, "", 10)
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")

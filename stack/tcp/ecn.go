@@ -24,7 +24,7 @@ func (e *ecn) answer(mode ECNMode, syn wire.TCPFlags) {
 }
 
 // agreed processes the ECN bits of the reply to our SYN. If both bits are set, a host or device without ECN support has
-// copied them, and ECN is not used (section 6.1.1).
+// copied them, and ECN is not used (RFC 3168 section 6.1.1).
 func (e *ecn) agreed(synAck wire.TCPFlags) {
 	e.on = e.asked && synAck&(wire.ECE|wire.CWR) == wire.ECE
 }

@@ -51,7 +51,7 @@ func TestECNSynIsRepeatedWithoutIt(t *testing.T) {
 	c := dial(t, &Config{ECN: ECNAsk})
 	c.want("SEC 0")
 	c.advance(c.Deadline() - c.now)
-	c.want("S 0") // the repeated SYN does not request ECN (section 6.1.1.1)
+	c.want("S 0") // the repeated SYN does not request ECN (RFC 3168 section 6.1.1.1)
 }
 
 func TestECNReceiver(t *testing.T) {

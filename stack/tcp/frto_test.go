@@ -13,10 +13,10 @@ func TestFRTOSpurious(t *testing.T) {
 		c.advance(c.timers[timerRTO] - c.now)
 		c.want("A 1:1001 ack 1")
 		c.wantIdle()
-		c.send("A 1 ack 1001")        // may acknowledge the original or the retransmission
-		c.want("A 10001:11001 ack 1") // step 2b: new data is sent
+		c.send("A 1 ack 1001")        // this may acknowledge the original or the retransmission
+		c.want("A 10001:11001 ack 1") // step 2b of RFC 5682: new data is sent
 		c.drain()
-		c.send("A 1 ack 2001") // step 3b: acknowledges data that was not retransmitted, so the timeout was spurious
+		c.send("A 1 ack 2001") // step 3b of RFC 5682: acknowledges data that was not retransmitted, so the timeout was spurious
 		c.wantCount(Undos, 1)
 		if i := c.Info(c.now); i.CAState != CAOpen || i.SndSsthresh != 1<<31-1 {
 			t.Errorf("%q: %+v", options, i)
@@ -32,7 +32,7 @@ func TestFRTORealLoss(t *testing.T) {
 	c.want("A 10001:11001 ack 1")
 	c.want("A 11001:12001 ack 1")
 	c.wantIdle()
-	c.send("A 1 ack 1001") // step 3a: a duplicate, so the loss was real
+	c.send("A 1 ack 1001") // step 3a of RFC 5682: a duplicate, so the loss was real
 	c.wantCount(Undos, 0)
 	c.want("A 1001:2001 ack 1") // conventional recovery by retransmissions
 }
@@ -52,7 +52,7 @@ func TestFRTOAckOfEverything(t *testing.T) {
 	c := sending(t, nil, "", 10)
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
-	c.send("A 1 ack 10001") // step 2a: conventional recovery
+	c.send("A 1 ack 10001") // step 2a of RFC 5682: conventional recovery
 	c.wantCount(Undos, 0)
 	if i := c.Info(c.now); i.CAState != CAOpen || i.SndSsthresh != 7 {
 		t.Errorf("%+v", i)
@@ -69,5 +69,5 @@ func TestFRTONewDataHeldBack(t *testing.T) {
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")
 	c.send("A 1 ack 1001")
-	c.want("A 1001:2001 ack 1") // retransmits, since its new data is held back
+	c.want("A 1001:2001 ack 1") // the next segment is retransmitted, since new data is held back by the cork
 }

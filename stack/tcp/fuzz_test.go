@@ -43,7 +43,7 @@ type fuzzer struct {
 	now  Time
 	out  outStream
 	in   inStream
-	edge Seq // announced right edge
+	edge Seq // right edge of the receive window that the connection has announced
 	told bool
 	sent Seq // end of the data sent
 }
@@ -101,7 +101,7 @@ func (x *fuzzer) open(k int) {
 	x.c.Receive(x.now, s)
 }
 
-// near returns a number at or near one of the critical places.
+// near returns a sequence number at or near one of the given ones.
 func (x *fuzzer) near(places ...Seq) uint32 {
 	k := x.byte()
 	s := places[k%len(places)]

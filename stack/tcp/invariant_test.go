@@ -55,7 +55,7 @@ func checkSent(t testing.TB, c *Conn) {
 	}
 }
 
-// checkRanges checks the list of ranges behind a gap.
+// checkRanges checks the list of ranges after a gap.
 func checkRanges(t testing.TB, c *Conn) {
 	if c.rcv.behind == nil {
 		return
@@ -67,8 +67,8 @@ func checkRanges(t testing.TB, c *Conn) {
 		}
 		at = s.to
 	}
-	if len(behind.ranges) > maxRanges {
-		t.Fatalf("%d received ranges", len(behind.ranges))
+	if most := rangesOf(c.rcv.size); len(behind.ranges) > most {
+		t.Fatalf("%d received ranges, want at most %d", len(behind.ranges), most)
 	}
 	for _, s := range behind.recent[:behind.numRecent] {
 		if i := behind.search(s.from); i == len(behind.ranges) || behind.ranges[i] != s {

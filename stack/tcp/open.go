@@ -13,7 +13,7 @@ import (
 
 // Dial opens a connection (active OPEN); Poll returns its SYN. iss and tsOffset come from a Key. mss is the
 // payload that the path allows without options: the MTU less 40 for IPv4 and 60 for IPv6. The owner of the
-// connection also owns out and in. cfg may be nil.
+// connection also owns the parameters out and in. cfg may be nil.
 func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
 	c := &Conn{out: out, in: in}
 	c.init(now, cfg, id, iss, tsOffset, mss)
@@ -79,7 +79,7 @@ func (c *Conn) takeSYN(now Time, syn *Segment) {
 	c.snd.wl1, c.snd.wl2 = c.rcv.irs, Seq(syn.Ack)
 }
 
-// receiveSynSent handles a segment in SYN-SENT, in the order of section 3.10.7.3.
+// receiveSynSent handles a segment in SYN-SENT, in the order of RFC 9293 section 3.10.7.3.
 func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 	acked := seg.Flags.Has(wire.ACK)
 	if ack := Seq(seg.Ack); acked && (ack.LessEq(c.snd.iss) || c.snd.nxt.Less(ack)) {
@@ -103,7 +103,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 	}
 	c.takeSYN(now, seg)
 	if !acked {
-		// Simultaneous open (figure 8): answer with a SYN-ACK.
+		// Simultaneous open (RFC 9293 figure 8): answer with a SYN-ACK.
 		c.state = SynReceived
 		c.ecn.answer(c.cfg.ECN, seg.Flags)
 		c.resendSYN()
@@ -140,8 +140,8 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	}
 }
 
-// establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is behind
-// the SYN.
+// establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is the
+// number after the SYN.
 func (c *Conn) establish(now Time) {
 	if c.cc == nil {
 		c.cc = c.cfg.congestion()
@@ -198,8 +198,8 @@ func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 			return false
 		}
 		if Seq(seg.Ack) == c.snd.nxt && c.sent.len() > 0 && !c.passive {
-			// The segment is the SYN-ACK of a simultaneous open. Its number is before the window, so section 3.10.7.4 would
-			// answer and drop it, although figure 8 continues to ESTABLISHED.
+			// The segment is the SYN-ACK of a simultaneous open. Its number is before the window, so RFC 9293 section
+			// 3.10.7.4 would answer and drop it, although figure 8 continues to ESTABLISHED.
 			c.ackedSYN(now, seg)
 			c.todo |= todoAck
 			return false

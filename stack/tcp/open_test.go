@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SYN-SENT.
+// Tests of connections in the state SYN-SENT.
 
 func TestActiveOpen(t *testing.T) {
 	c := dial(t, nil)
@@ -51,7 +51,7 @@ func TestSynSentUnacceptableAck(t *testing.T) {
 		c := dial(t, nil)
 		c.want("S 0")
 		c.send(ack)
-		// "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset <SEQ=SEG.ACK>".
+		// RFC 9293 section 3.10.7.3: "If SEG.ACK =< ISS or SEG.ACK > SND.NXT, send a reset <SEQ=SEG.ACK>".
 		c.want("R " + map[string]string{"0": "0", "2": "2"}[ack[len(ack)-1:]])
 		c.wantState(SynSent)
 		c.wantCount(DropAck, 1)
@@ -87,7 +87,7 @@ func TestSynSentNeitherSynNorRst(t *testing.T) {
 func TestSynSentDataInSynAck(t *testing.T) {
 	c := dial(t, nil)
 	c.want("S 0")
-	// "If there are other controls or text in the segment, continue processing".
+	// RFC 9293 section 3.10.7.3: "If there are other controls or text in the segment, continue processing".
 	seg := c.parse("SA 0 ack 1 win 60000 <mss 1000>")
 	seg.Payload = pattern(0, 2)
 	c.Receive(c.now, seg)
@@ -226,7 +226,7 @@ func TestHalfCloseInSynSent(t *testing.T) {
 	c.want("FPA 1:101 ack 1")
 }
 
-// SYN-RECEIVED.
+// Tests of connections in the state SYN-RECEIVED.
 
 func TestPassiveOpen(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1400, ws 3, sackOK, ts 7000 0>")
@@ -264,7 +264,7 @@ func TestSynReceivedUnacceptableAck(t *testing.T) {
 		c := accept(t, nil, "S 0 win 65535 <mss 1000>")
 		c.want("SA 0 ack 1")
 		c.send("A 1 ack " + ack)
-		c.want("R " + ack) // "If the segment acknowledgment is not acceptable, form a reset"
+		c.want("R " + ack) // RFC 9293 section 3.10.7.4: "If the segment acknowledgment is not acceptable, form a reset"
 		c.wantState(SynReceived)
 		c.send("A 1 ack " + ack)
 		c.send("A 1 ack 1")

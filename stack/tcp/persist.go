@@ -3,7 +3,7 @@ package tcp
 // The persist timer. It runs while data waits and nothing is in flight whose acknowledgment could open the
 // window.
 //
-// Behind a closed window, the peer is probed (RFC 9293 section 3.8.6.1): first after one RTO, then at
+// While its window is closed, the peer is probed (RFC 9293 section 3.8.6.1): first after one RTO, then at
 // doubling intervals, for as long as it answers. The probe is an old sequence number without data, which a
 // receiver must acknowledge (section 3.10.7.4).
 //

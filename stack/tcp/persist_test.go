@@ -15,8 +15,8 @@ func TestClosedWindowIsProbed(t *testing.T) {
 	c.write(500)
 	c.wantIdle()
 	rto := c.Info(c.now).RTO
-	// "first after the window has been zero for the retransmission timeout,
-	// and exponentially increasing" (SHLD-29, SHLD-30).
+	// "first after the window has been zero for the retransmission timeout, and exponentially increasing" (RFC 9293
+	// SHLD-29, SHLD-30).
 	for i := range 4 {
 		c.wantTimer(rto << i)
 		c.want("A 1000 ack 1")
@@ -104,7 +104,7 @@ func TestFinWaitsForWindow(t *testing.T) {
 	c.send("A 1 ack 1 win 100")
 	c.write(100)
 	c.CloseWrite(c.now)
-	c.want("PA 1:101 ack 1") // fills the window, so that the FIN would be outside of it
+	c.want("PA 1:101 ack 1") // the data fills the window, so the FIN would be outside of it
 	c.send("A 1 ack 101 win 0")
 	c.wantIdle()
 	c.wantTimer(c.timers[timerPersist] - c.now)
@@ -120,7 +120,7 @@ func TestPeerThatShrinksItsWindow(t *testing.T) {
 	for range 5 {
 		c.poll()
 	}
-	c.send("A 1 ack 1001 win 0") // now 4000 bytes are in flight behind a closed window
+	c.send("A 1 ack 1001 win 0") // now 4000 bytes are in flight, beyond the closed window
 	c.wantIdle()
 	for range 30 { // the first segment is retransmitted for as long as the peer answers
 		for !c.Pending(c.now) {
@@ -148,7 +148,7 @@ func TestAckNumberIsInsideShrunkWindow(t *testing.T) {
 	for c.poll() != nil {
 	}
 	c.send("PA 1:11 ack 1001 win 1500")
-	c.want("A 2501 ack 11") // an ACK number inside the window; the peer would ignore a number behind it
+	c.want("A 2501 ack 11") // an ACK number inside the window; the peer would ignore a number beyond it
 }
 
 // The owner of a connection whose device is full calls Pending instead of Poll. Data that is held back for a timer

@@ -12,7 +12,7 @@ func TestDataIsCutIntoSegments(t *testing.T) {
 	c.write(2500)
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
-	c.want("PA 2001:2501 ack 1") // PSH on the last segment of a write (MUST-60)
+	c.want("PA 2001:2501 ack 1") // PSH on the last segment of a write (RFC 9293 MUST-60)
 	c.wantIdle()
 }
 
@@ -32,7 +32,7 @@ func TestNagle(t *testing.T) {
 	c.write(100)
 	c.wantIdle()
 	c.send("A 1 ack 101")
-	c.want("PA 101:301 ack 1") // all data written since
+	c.want("PA 101:301 ack 1") // all data written since the first segment, in one segment
 	c.write(2000)              // full segments need not wait
 	c.want("A 301:1301 ack 1")
 	c.want("PA 1301:2301 ack 1")
@@ -81,7 +81,7 @@ func TestCork(t *testing.T) {
 	c.want("PA 1101:1201 ack 1")
 	c.write(100)
 	c.CloseWrite(c.now)
-	c.want("FPA 1201:1301 ack 1") // the end of the stream is not held back either
+	c.want("FPA 1201:1301 ack 1") // a segment with the end of the stream is not held back
 }
 
 func TestMoreIsAwaited(t *testing.T) {
@@ -115,7 +115,7 @@ func TestNoDelaySendsWhatIsHeld(t *testing.T) {
 			c.SetNoDelay(c.now, true)
 			c.want("PA 1:101 ack 1")
 			c.write(100)
-			c.wantIdle() // later data is held back again
+			c.wantIdle() // later data is held back as before
 		})
 	}
 }
@@ -144,7 +144,7 @@ func TestSillyWindowIsAvoided(t *testing.T) {
 }
 
 func TestSmallWindowOfSmallPeer(t *testing.T) {
-	// For a peer with a small maximum window, this is not a silly window.
+	// A window of 400 bytes is not silly if it is the largest that the peer ever offered.
 	c := accept(t, nil, "S 0 win 400 <mss 1000>")
 	c.want("SA 0 ack 1")
 	c.send("A 1 ack 1 win 400")
@@ -189,7 +189,7 @@ func TestLargeFramesAreWorthWaitingFor(t *testing.T) {
 	c.want("A 5001:10001 ack 1")
 	c.wantIdle()
 	c.send("A 1 ack 1001")
-	c.wantIdle() // two segments could be sent, but it waits for a quarter of the window
+	c.wantIdle() // two segments could be sent, but the connection waits until a quarter of the window is free
 	c.send("A 1 ack 2001")
 	c.want("A 10001:14001 ack 1")
 
@@ -292,7 +292,7 @@ func TestSlowStart(t *testing.T) {
 	for i := 1; i <= 10; i++ {
 		c.send("A 1 ack " + itoa(1000*i+1))
 	}
-	c.wantCwnd(20) // doubled within a round trip
+	c.wantCwnd(20) // the window has doubled within a round trip
 	if n := c.drain(); n != 20 {
 		t.Errorf("%d segments sent, want 20", n)
 	}

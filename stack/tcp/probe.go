@@ -32,7 +32,7 @@ const probeSegments = 2
 // (TLP.max_ack_delay).
 const probeAckDelay = 200 * time.Millisecond
 
-// armProbe sets the timer (section 7.2). It never expires after the retransmission timeout, which it then
+// armProbe sets the timer (RFC 8985 section 7.2). It never expires after the retransmission timeout, which it then
 // replaces once.
 func (c *Conn) armProbe(now Time) {
 	recovering := c.rec.state == CARecovery && c.flight() > int(c.sent.sacked)
@@ -76,9 +76,9 @@ func (c *Conn) probeSent(again bool, pending int) {
 	c.timers.stop(timerProbe)
 }
 
-// probeAcked implements section 7.4.2: it detects whether the probe has repaired a loss that would otherwise not be noticed.
-// For a probe with new data, RACK detects the loss. If the probe was a retransmission, the segment was not lost if the peer
-// reports a duplicate or acknowledges it twice.
+// probeAcked implements RFC 8985 section 7.4.2: it detects whether the probe has repaired a loss that would otherwise
+// not be noticed. For a probe with new data, RACK detects the loss. If the probe was a retransmission, the segment was
+// not lost if the peer reports a duplicate or acknowledges it twice.
 func (c *Conn) probeAcked(ev *arrival) {
 	p := &c.probe
 	if !p.on || Seq(ev.seg.Ack).Less(p.end) {

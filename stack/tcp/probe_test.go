@@ -92,7 +92,7 @@ func TestTailLossProbeThatRepairedALoss(t *testing.T) {
 	c.poll()
 	c.advance(10 * ms)
 	c.send("A 1 ack 4001")
-	// Section 7.4: no duplicate was reported, so the last segment had been lost. The window must shrink,
+	// RFC 8985 section 7.4: no duplicate was reported, so the last segment had been lost. The window must shrink,
 	// although no other sign of the loss appeared.
 	if i := c.Info(c.now); i.SndSsthresh != 7 || i.SndCwnd != 7 {
 		t.Errorf("%+v", i)
@@ -129,7 +129,8 @@ func TestOneProbeOnly(t *testing.T) {
 }
 
 func TestProbeInRecovery(t *testing.T) {
-	// The retransmission is lost, or the only acknowledgment of it and of all data behind it.
+	// Either the retransmission is lost, or the only acknowledgment, which would cover the retransmission and all data
+	// after it.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-4001>")
 	c.want("A 1:1001 ack 1")

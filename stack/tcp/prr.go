@@ -40,7 +40,7 @@ func (c *Conn) prrAcked(ev *arrival) {
 		n = min(n, threshold-pipe)
 	}
 	if p.out == 0 {
-		n = max(n, mss) // at least the first hole is retransmitted at once
+		n = max(n, mss) // the first lost segment is always retransmitted at once
 	}
 	c.window.Size = uint32(pipe + max(n, 0))
 }

@@ -6,7 +6,7 @@ package tcp
 // Three duplicate acknowledgments still matter. Until reordering has been seen, three segments acknowledged
 // out of order mean immediate loss (section 6.2 step 4), as in RFC 5681 and RFC 6675.
 
-// rack holds the state of sections 5.2 and 5.3.
+// rack holds the state of RFC 8985 sections 5.2 and 5.3.
 type rack struct {
 	at         Time // send time of the delivered range that was sent last (RACK.xmit_ts)
 	rtt        Time // round trip time of that range
@@ -16,14 +16,15 @@ type rack struct {
 	inRound    bool
 	reordering bool   // reordering has been observed
 	mult       uint8  // reordering window in quarters of the minimum round trip time
-	persist    uint8  // number of recoveries until the reordering window shrinks again
+	persist    uint8  // number of recoveries after which the reordering window returns to its smallest size
 	degree     uint16 // largest observed reordering in segments
 }
 
 const (
 	dupThresh = 3
 
-	// rackPersist is the number of recoveries for which an enlarged reordering window is kept (section 6.2 step 4).
+	// rackPersist is the number of recoveries for which an enlarged reordering window is kept (RFC 8985 section 6.2
+	// step 4).
 	rackPersist = 16
 )
 
@@ -35,7 +36,8 @@ func sentAfter(t1 Time, s1 Seq, t2 Time, s2 Seq) bool {
 	return t1 > t2 || t1 == t2 && s2.Less(s1)
 }
 
-// rackDelivered performs steps 2 and 3 for one delivered range: it updates the state and detects reordering.
+// rackDelivered performs steps 2 and 3 of RFC 8985 section 6.2 for one delivered range: it updates the state and
+// detects reordering.
 func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 	r := &c.rack
 	if c.rackTrusts(ev, s) {
@@ -57,9 +59,9 @@ func (c *Conn) rackDelivered(ev *arrival, s *sent) {
 // rackTrusts reports whether the delivered transmission of s was the last one. For a retransmitted range, the
 // echoed timestamp or the elapsed time may show that an earlier one was delivered.
 //
-// Section 6.2 step 2 checks the timestamp for every range. However, data behind a hole does not change the
+// Section 6.2 step 2 checks the timestamp for every range. However, data after a hole does not change the
 // timestamp that the receiver echoes (RFC 7323 section 4.3). The echo would contradict every retransmission
-// behind the first hole, and only a timeout would detect that one was lost again. The timestamp is therefore
+// after the first hole, and only a timeout would detect that one was lost again. The timestamp is therefore
 // checked only for the range that moved SND.UNA.
 func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	if s.sends == 1 {
@@ -71,8 +73,8 @@ func (c *Conn) rackTrusts(ev *arrival, s *sent) bool {
 	return ev.now-s.at >= c.rtt.min
 }
 
-// reorderWindow returns how much later than a range another range must have been sent, before its delivery shows that the
-// range is lost (step 4).
+// reorderWindow returns how much later than a range another range must have been sent, before its delivery shows that
+// the range is lost (RFC 8985 section 6.2 step 4).
 func (c *Conn) reorderWindow() Time {
 	if !c.rack.reordering && (c.rec.state >= CARecovery || c.sent.sackedSegs >= dupThresh) {
 		return 0
@@ -81,7 +83,7 @@ func (c *Conn) reorderWindow() Time {
 }
 
 // rackDSACK widens the reordering window, once per round trip, after the peer has reported an unnecessary
-// retransmission (step 4).
+// retransmission (RFC 8985 section 6.2 step 4).
 func (c *Conn) rackDSACK(ev *arrival) {
 	r := &c.rack
 	if r.inRound && Seq(ev.seg.Ack).Less(r.round) {
@@ -105,8 +107,8 @@ func (c *Conn) rackRecovered() {
 	}
 }
 
-// detectLoss implements step 5: it marks lost ranges, and arms the timer for ranges that will be lost if no acknowledgment
-// arrives in time. It returns the number of bytes marked.
+// detectLoss implements step 5 of RFC 8985 section 6.2: it marks lost ranges, and arms the timer for ranges that will
+// be lost if no acknowledgment arrives in time. It returns the number of bytes marked.
 func (c *Conn) detectLoss(now Time) int {
 	lost, wait := 0, Time(0)
 	window := c.reorderWindow()

@@ -6,11 +6,11 @@ import (
 
 // RACK (RFC 8985 section 6).
 
-// gap is the time between the segments of spaced.
+// gap is the time between the segments that the function spaced sends.
 const gap = ms / 2
 
-// spaced opens a connection on a path of 10 ms and sends n segments, one after each gap. The time is then
-// the first acknowledgment's.
+// spaced opens a connection on a path of 10 ms and sends n segments, one after each gap. Then it advances the time to
+// the arrival of the first acknowledgment.
 func spaced(t *testing.T, options string, n int) *testConn {
 	t.Helper()
 	c := established(t, &Config{InitialWindow: n}, options)
@@ -98,8 +98,8 @@ func TestDSACKWidensReorderWindow(t *testing.T) {
 }
 
 func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
-	// Section 6.2 step 2: an echo from before the retransmission, or an answer faster than the path allows,
-	// is for the first transmission.
+	// RFC 8985 section 6.2 step 2: an echo from before the retransmission, or an answer faster than the path allows, is
+	// for the first transmission.
 	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
 		c := sending(t, nil, options, 10)
 		size := int(c.window.MSS)
@@ -119,7 +119,7 @@ func TestAckOfOriginalSaysNothingOfRetransmission(t *testing.T) {
 
 func TestLostRetransmissionIsFoundBehindAHole(t *testing.T) {
 	// A receiver keeps echoing the timestamp of the last segment in order (RFC 7323 section 4.3), even if
-	// retransmissions arrive behind the hole. The echo must not make them look like first transmissions.
+	// retransmissions arrive that lie after the hole. The echo must not make them look like first transmissions.
 	for _, options := range []string{", sackOK", ", sackOK, ts 7000 0"} {
 		c := sending(t, nil, options, 10)
 		size := int(c.window.MSS)

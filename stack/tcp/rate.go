@@ -14,7 +14,7 @@ import "loam/stack/tcp/congestion"
 // The transits are a ring parallel to the ring of sent ranges (sentQueue.transits), allocated only for a
 // Model. Rejected: fields in sent, which would more than double the size of every connection's ring.
 
-// transit is the delivery state recorded when a range was sent (section 4.1.2.1.2).
+// transit is the delivery state recorded when a range was sent (section 4.1.2.1.2 of the BBR draft).
 type transit struct {
 	delivered   uint64 // P.delivered
 	lost        uint64 // P.lost
@@ -24,14 +24,14 @@ type transit struct {
 	limited     bool   // P.is_app_limited
 }
 
-// sampler is the per-connection state (section 4.1.2.1.1).
+// sampler is the per-connection state (section 4.1.2.1.1 of the BBR draft).
 type sampler struct {
 	model       Model
 	delivered   uint64 // C.delivered
 	lost        uint64 // C.lost
 	deliveredAt Time   // C.delivered_time
 	firstSent   Time   // C.first_send_time
-	limited     uint64 // C.app_limited of the draft: value of delivered at which samples are no longer limited by the application; 0: not limited
+	limited     uint64 // C.app_limited of the draft: value of the field delivered at which samples are no longer limited by the application; 0: not limited
 	minRTT      Time   // minimum of RS.rtt and the round trip time of the handshake; 0: none
 	newestAt    Time   // time at which the newest range of this acknowledgment was sent
 	newestEnd   Seq    // RS.last_acked_packet_id
@@ -67,7 +67,7 @@ func (c *Conn) sampleSent(now Time, i, n int) {
 	}
 }
 
-// leaves stores the delivery state in t when n bytes are sent (section 4.1.2.2).
+// leaves stores the delivery state in t when n bytes are sent (section 4.1.2.2 of the BBR draft).
 func (s *sampler) leaves(now Time, t *transit, n, pipe int) {
 	if pipe <= n {
 		s.firstSent, s.deliveredAt = now, now
@@ -78,10 +78,10 @@ func (s *sampler) leaves(now Time, t *transit, n, pipe int) {
 	}
 }
 
-// begin implements InitRateSample of section 4.1.2.3.
+// begin implements InitRateSample (section 4.1.2.3 of the BBR draft).
 func (s *sampler) begin() { s.sample, s.sendElapsed, s.ackElapsed = Sample{}, 0, 0 }
 
-// arrives implements UpdateRateSample for the delivered range r, or a part of it, with transit t.
+// arrives implements UpdateRateSample of the BBR draft for the delivered range r, or a part of it, with transit t.
 func (s *sampler) arrives(now Time, r *sent, t *transit) {
 	s.delivered += uint64(r.len())
 	s.deliveredAt = now
@@ -102,7 +102,7 @@ func (s *sampler) arrives(now Time, r *sent, t *transit) {
 	s.firstSent = r.at
 }
 
-// finish implements GenerateRateSample.
+// finish implements GenerateRateSample of the BBR draft.
 func (s *sampler) finish() {
 	rs := &s.sample
 	if s.limited != 0 && s.delivered > s.limited {
@@ -160,7 +160,7 @@ func (c *Conn) takeForLost(now Time, i int) {
 	s.model.Lost(&c.window, &s.loss)
 }
 
-// checkLimited implements CheckIfApplicationLimited (section 4.1.2.4). The connection is limited by the
+// checkLimited implements CheckIfApplicationLimited (section 4.1.2.4 of the BBR draft). The connection is limited by the
 // program if less than a segment is left to send, the window would allow more, and no range waits to be
 // retransmitted.
 func (c *Conn) checkLimited() {
@@ -172,5 +172,6 @@ func (c *Conn) checkLimited() {
 	}
 }
 
-// limit implements MarkConnectionAppLimited: samples count as limited until the data in flight is delivered.
+// limit implements MarkConnectionAppLimited of the BBR draft: samples count as limited until the data in flight is
+// delivered.
 func (s *sampler) limit(pipe int) { s.limited = max(s.delivered+uint64(pipe), 1) }

@@ -42,8 +42,8 @@ func (c *Conn) Receive(now Time, seg *Segment) {
 	}
 }
 
-// acceptable implements step 1: it reports whether the segment is new and inside the window. A segment that is not
-// acceptable is answered with an acknowledgment.
+// acceptable implements step 1 of RFC 9293 section 3.10.7.4: it reports whether the segment is new and inside the
+// window. A segment that is not acceptable is answered with an acknowledgment.
 func (c *Conn) acceptable(now Time, seg *Segment) bool {
 	n := seg.len()
 	if c.ts.on && !seg.Flags.Has(wire.RST) {
@@ -86,10 +86,9 @@ func (s *Segment) len() int {
 	return n
 }
 
-// inWindow implements the table of section 3.10.7.4, with two exceptions. If the window is closed, a segment
-// that begins at RCV.NXT is accepted for its ACK, URG and RST; step 7 cuts off its data. A segment without
-// data may lie at the right edge, because a peer that has filled the window has no other number with which to
-// acknowledge our data.
+// inWindow implements the table of RFC 9293 section 3.10.7.4, with two exceptions. If the window is closed, a segment
+// that begins at RCV.NXT is accepted for its ACK, URG and RST; step 7 cuts off its data. A segment without data may lie
+// at the right edge, because a peer that has filled the window has no other number with which to acknowledge our data.
 func (c *Conn) inWindow(seq Seq, n int) bool {
 	d, wnd := uint32(seq-c.rcv.nxt), uint32(c.rcv.edge-c.rcv.nxt)
 	if d == 0 {
@@ -101,9 +100,9 @@ func (c *Conn) inWindow(seq Seq, n int) bool {
 	return d < wnd || uint32(n)+d-1 < wnd
 }
 
-// answerUnacceptable acknowledges a segment that step 1 dropped. A segment without data may itself be such an
-// answer. Answers to it are therefore rate-limited, so that two sides that disagree do not exchange
-// acknowledgments for ever.
+// answerUnacceptable acknowledges a segment that was dropped because it is outside the receive window. A segment
+// without data may itself be such an answer. Answers to it are therefore rate-limited, so that two sides that disagree
+// do not exchange acknowledgments for ever.
 func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	switch {
 	case n == 0:
@@ -119,7 +118,8 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 	}
 }
 
-// receiveControl implements steps 2 and 4. It also drops segments without ACK.
+// receiveControl implements steps 2 and 4 of RFC 9293 section 3.10.7.4, the checks of RST and SYN. It also drops
+// segments without ACK.
 func (c *Conn) receiveControl(now Time, seg *Segment) {
 	switch {
 	case seg.Flags.Has(wire.RST):

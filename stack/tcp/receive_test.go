@@ -15,11 +15,11 @@ func TestUnacceptableSegmentIsAcknowledged(t *testing.T) {
 		"PA 1:1001 ack 1",          // only old data
 		"PA 70000:70100 ack 1",     // beyond the receive window
 		"FA 1 ack 1",               // an old FIN
-		"PA 1:2001 ack 1",          // ends at the beginning of the window
-		"A 2000 ack 1",             // without data, in front of the window
-		"A 70000 ack 1",            // without data, behind it
-		"PA -30000:-29000 ack 1",   // long past
-		"PA 2000000:2000100 ack 1", // far ahead
+		"PA 1:2001 ack 1",          // the segment ends at the beginning of the window
+		"A 2000 ack 1",             // no data; the number is before the receive window
+		"A 70000 ack 1",            // no data; the number is after the receive window
+		"PA -30000:-29000 ack 1",   // the segment is long before the window
+		"PA 2000000:2000100 ack 1", // the segment is far beyond the window
 	} {
 		c.send(s)
 		c.want("A 1 ack 2001 <>")
@@ -58,7 +58,7 @@ func TestClosedWindowLetsAckAndResetThrough(t *testing.T) {
 	c.want("A 1 ack 4097 win 0")
 	c.write(500)
 	c.want("PA 1:501 ack 4097")
-	// "special allowance should be made to accept valid ACKs, URGs, and RSTs".
+	// RFC 9293 section 3.10.7.4: "special allowance should be made to accept valid ACKs, URGs, and RSTs".
 	c.send("A 4097:4098 ack 501")
 	if c.out.released != 500 {
 		t.Fatal("an ACK was not looked at because the window is closed")
@@ -73,7 +73,7 @@ func TestAckAtRightEdgeCounts(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 4096, MaxReceiveBuffer: 4096}, "")
 	c.write(500)
 	c.want("PA 1:501 ack 1")
-	c.send("A 1001:4097 ack 1") // fills the window, behind a gap
+	c.send("A 1001:4097 ack 1") // fills the window, after a gap
 	c.want("A 501 ack 1")
 	c.send("A 4097 ack 501") // the number at the right edge, the only one that the peer can use
 	if c.out.released != 500 {

@@ -18,9 +18,9 @@ package tcp
 type recovery struct {
 	state   CAState
 	frto    frtoStep
-	partial bool   // without SACK: a partial acknowledgment has arrived
+	partial bool   // used without SACK: a partial acknowledgment has arrived
 	point   Seq    // SND.NXT when the state began (RecoveryPoint of RFC 6675, recover of RFC 6582)
-	dups    uint32 // without SACK: number of duplicate acknowledgments
+	dups    uint32 // used without SACK: number of duplicate acknowledgments
 	prr     prr
 
 	// The fields below are used to undo a reduction of the window (undo.go).
@@ -29,7 +29,7 @@ type recovery struct {
 	stamped          bool   // stamp is set
 	stamp            uint32 // our timestamp clock at the time of the first retransmission
 	marker, expires  Seq    // SND.UNA when the state began, and SND.NXT when it ended
-	resent, doubled  uint32 // bytes retransmitted since then, and the number of them that the peer has reported as duplicates
+	resent, doubled  uint32 // retransmitted bytes that were in flight at the reduction or sent since, and how many of them the peer has reported as duplicates
 	size0, threshold uint32 // congestion window and threshold before the reduction
 }
 

@@ -70,9 +70,9 @@ func TestProportionalRateReduction(t *testing.T) {
 }
 
 func TestAcknowledgmentsOfOneTurnLetAsMuchGo(t *testing.T) {
-	// The first two duplicates allow one segment each, as above, even if the third arrives before anything
-	// was sent. Otherwise a small window would have only the retransmission in flight, and only a timeout
-	// would detect its loss.
+	// The first two duplicates allow one segment each (limited transmit), even if the third arrives before anything was
+	// sent. Otherwise a small window would have only the retransmission in flight, and only a timeout would detect its
+	// loss.
 	c := sending(t, nil, ", sackOK", 4)
 	c.send("A 1 ack 1 <sack 1001-2001>")
 	c.send("A 1 ack 1 <sack 1001-3001>")
@@ -161,7 +161,7 @@ func TestPeerCannotShredTheRecord(t *testing.T) {
 	c.burst = 64000
 	c.write(9000)
 	c.want("PA 1:9001 ack 1")
-	for i := 100; i < 8900; i += 20 { // pieces of ten bytes in the middle of segments
+	for i := 100; i < 8900; i += 20 { // acknowledges pieces of ten bytes in the middle of segments
 		c.send("A 1 ack 1 <sack " + itoa(i) + "-" + itoa(i+10) + ">")
 	}
 	if got := c.sent.len(); got > 2 {

@@ -66,7 +66,7 @@ func TestResetInTimeWait(t *testing.T) {
 
 func TestResetInSynSent(t *testing.T) {
 	c, _ := beginning(t, SynSent)
-	c.send("R 0") // "Otherwise (no ACK), drop the segment"
+	c.send("R 0") // RFC 9293 section 3.10.7.3: "Otherwise (no ACK), drop the segment"
 	c.send("RA 0 ack 5")
 	c.wantIdle()
 	c.wantState(SynSent)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RFC 6298.
+// The retransmission timeout (RFC 6298).
 
 func TestRTOFirstMeasurement(t *testing.T) {
 	c := established(t, nil, "") // the SYN-ACK was answered after 10 ms
@@ -56,7 +56,7 @@ func TestOneAckForManySegmentsMeasures(t *testing.T) {
 	c.drain()
 	c.advance(50 * ms)
 	c.send("A 1 ack 10001")
-	if i := c.Info(c.now); i.RTT != 15*ms { // 7/8 10 + 1/8 50
+	if i := c.Info(c.now); i.RTT != 15*ms { // the new SRTT: 7/8 10 + 1/8 50
 		t.Errorf("RTT %v, want 15 ms", i.RTT)
 	}
 }
@@ -82,7 +82,7 @@ func TestRetransmissionTimeout(t *testing.T) {
 	c.drain()
 	c.wantTimer(210 * ms)
 	c.want("A 1:1001 ack 1") // the earliest unacknowledged segment (RFC 6298, 5.4)
-	c.wantIdle()             // only one: the window is one segment
+	c.wantIdle()             // only one segment is sent, since the congestion window is one segment
 	c.wantTimer(420 * ms)    // the timeout is doubled (RFC 6298, 5.5)
 	c.want("A 1:1001 ack 1")
 	c.wantTimer(840 * ms)
@@ -94,8 +94,8 @@ func TestRetransmissionTimeout(t *testing.T) {
 	c.wantCount(Timeouts, 3)
 	c.advance(10 * ms)
 	c.send("A 1 ack 1001")
-	// Karn: a retransmitted segment gives no measurement, so the backoff remains (section 5) until new data
-	// is measured.
+	// Karn: a retransmitted segment gives no measurement, so the backoff remains (RFC 6298 section 5) until new data is
+	// measured.
 	if i := c.Info(c.now); i.Backoff != 3 || i.Retransmits != 0 {
 		t.Errorf("%+v", i)
 	}
@@ -150,7 +150,7 @@ func TestDefaultR2IsLongEnough(t *testing.T) {
 		c.advance(c.Deadline() - c.now)
 		c.drain()
 	}
-	if d := c.now - start; d < 100*time.Second { // RFC 9293 section 3.8.3 (SHLD-10)
+	if d := c.now - start; d < 100*time.Second { // at least 100 seconds (RFC 9293 section 3.8.3, SHLD-10)
 		t.Errorf("gave up after %v", d)
 	}
 	c.wantEnd(ErrTimeout)
@@ -179,7 +179,7 @@ func TestSoftErrorIsToldWhenGivingUp(t *testing.T) {
 	if !c.ICMP(c.now, ICMPUnreachable, testISS+1, 0) {
 		t.Error("message not believed")
 	}
-	c.wantState(Established) // MUST NOT abort the connection (RFC 9293 section 3.9.2.2)
+	c.wantState(Established) // a soft error MUST NOT abort the connection (RFC 9293 section 3.9.2.2)
 	c.wantTimer(210 * ms)
 	c.want("PA 1:101 ack 1")
 	c.advance(time.Second)
@@ -223,7 +223,7 @@ func TestLostRangesAreJoined(t *testing.T) {
 		c.poll()
 	}
 	c.wantTimer(210 * ms)
-	c.want("PA 1:501 ack 1") // one segment instead of ten small ones
+	c.want("PA 1:501 ack 1") // the ten small segments are retransmitted as one
 	c.send("A 1 ack 501")
 	c.wantIdle()
 }
@@ -243,7 +243,7 @@ func TestTimeoutInFrames(t *testing.T) {
 	c.want("A 2001:3001 ack 1")
 	c.advance(10 * ms)
 	c.send("A 1 ack 3001")
-	c.want("A 3001:5001 ack 1") // two segments in one frame again
+	c.want("A 3001:5001 ack 1") // two segments in one frame, as before the loss
 	c.want("A 5001:7001 ack 1")
 	c.send("A 1 ack 9001")
 	c.wantIdle()

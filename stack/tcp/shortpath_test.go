@@ -6,8 +6,9 @@ package tcp
 // a timer costs hundreds of round trips. Segments arrive in turns, as a shard processes them: all segments
 // received in the meantime, and then the connection is polled.
 //
-// Loss, duplicates and reordering are as in the tests against Linux (TestFaultyYardstick in test/interop),
-// in each direction. Frames of 64 kB are cut behind the faults, so a frame is lost or overtaken as a whole.
+// Loss, duplicates and reordering are as in the tests against Linux (TestFaultyYardstick in test/interop), in each
+// direction. They apply to frames of 64 kB before these are cut into segments, so a frame is lost or overtaken as a
+// whole.
 
 import (
 	"bytes"

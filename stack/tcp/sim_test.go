@@ -23,16 +23,16 @@ type path struct {
 	queue   int     // bytes waiting for the link; further packets are dropped
 	mark    int     // queue length in bytes from which ECN-capable segments are marked; 0: never
 	loss    float64 // probability that a segment is lost
-	reorder float64 // probability of an extra delay of up to late
+	reorder float64 // probability of an extra delay of up to the duration late
 	late    time.Duration
 	dup     float64 // probability that a segment arrives twice
 	outage  func(at Time) bool
 
 	// overtaken is the probability that a segment is held back until one to three later segments have passed,
-	// or for late if there are none. Package fault calls this reordering.
+	// or for the duration late if there are none. Package fault calls this reordering.
 	overtaken float64
 
-	busy Time // the link is busy until then
+	busy Time // time until which the link is busy
 	held []*heldSegment
 }
 
@@ -40,7 +40,7 @@ type path struct {
 type heldSegment struct {
 	seg   *Segment
 	yield int
-	gone  bool // it has arrived
+	gone  bool // the segment has arrived
 }
 
 // simHost is one end of the link.
@@ -48,7 +48,7 @@ type simHost struct {
 	*Conn
 	sim      *sim
 	peer     *simHost
-	path     path  // to the peer
+	path     path  // path of segments to the peer
 	shared   *path // if not nil, the path that this host shares with others
 	in       simIn
 	out      outStream
@@ -60,7 +60,7 @@ type simHost struct {
 	notify   uint64 // offset of reading at which Consumed is called next
 	armed    Time   // wake-up in the event queue
 	accept   func(*Segment) *Conn
-	finished Time // when the peer's stream had been read to its end
+	finished Time // time at which the peer's stream had been read to its end
 	segs     int
 	whole    bool // a frame travels as a whole and arrives as one segment
 	pauses   *pauses
@@ -70,11 +70,12 @@ type simHost struct {
 // wait until it runs again. The lengths of pauses and of the times between them are exponential.
 type pauses struct {
 	rng       *rand.Rand
-	run, stop time.Duration // mean lengths
+	run, stop time.Duration // mean lengths of the times between pauses (run), and of the pauses (stop)
 	ends      []Time        // ends of the times between pauses and of the pauses, alternately
 }
 
-// next returns the first time from at on at which the host runs.
+// next returns the earliest time at which the host runs. The result is not before the
+// time at.
 func (p *pauses) next(at Time) Time {
 	if p == nil {
 		return at
@@ -106,7 +107,7 @@ type sim struct {
 	a, b   *simHost
 	steps  int
 	turn   Time // segments that arrive within a turn are processed together; 0: one by one
-	long   bool // check the invariants only now and then
+	long   bool // the invariants are checked only now and then, because the run is long
 	rare   int
 }
 
@@ -116,7 +117,7 @@ type simEvent struct {
 	serial int
 	host   *simHost
 	seg    *Segment
-	held   *heldSegment // set if seg waited to be overtaken
+	held   *heldSegment // if not nil, seg waited here to be overtaken
 }
 
 type simEvents []simEvent
@@ -153,7 +154,7 @@ func newSimIn(t testing.TB, size int) simIn {
 	return s
 }
 
-// fill writes the pattern what to the offsets [off, off+n).
+// fill writes a pattern, which is passed as what, to the offsets [off, off+n).
 func (s *simIn) fill(off uint64, n int, what *[2 * patternPeriod]byte) {
 	for n > 0 {
 		at := off & uint64(len(s.ring)-1)
@@ -177,7 +178,7 @@ func (s *simIn) Commit(off uint64) {
 		if !bytes.Equal(s.ring[at:][:n], pattern(i, n)) {
 			s.t.Fatalf("bytes %d to %d are not what was sent", i, i+uint64(n))
 		}
-		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // for the next pass over the ring
+		s.fill(i+uint64(len(s.ring)), n, &unpatternBytes) // overwrites the bytes, so that the next pass over the ring finds no old data
 		i += uint64(n)
 	}
 	s.committed = off
@@ -191,11 +192,11 @@ type simSetup struct {
 	ab, ba path
 	cfgA   Config
 	cfgB   Config
-	bytesA uint64 // from a to b
+	bytesA uint64 // number of bytes that host a sends to host b
 	bytesB uint64
-	buffer uint64 // send buffer of both
+	buffer uint64 // send buffer of both hosts, in bytes
 	burst  int    // maxPayload of both hosts
-	slow   int    // bytes that b reads per millisecond; 0: all
+	slow   int    // number of bytes that host b reads per millisecond; 0: all
 	mss    int
 	whole  bool // both hosts send whole frames
 	turn   Time
@@ -401,7 +402,8 @@ func (w *sim) push(e simEvent) {
 	heap.Push(&w.events, e)
 }
 
-// arrival takes the next event and all other segments of its turn. It returns the last one.
+// arrival takes the next event and all other segments that arrive within the same turn (sim.turn). It returns the last
+// one.
 func (w *sim) arrival() simEvent {
 	for {
 		e := heap.Pop(&w.events).(simEvent)
@@ -419,7 +421,7 @@ func (w *sim) arrival() simEvent {
 	}
 }
 
-// run runs the simulation until both connections have ended or limit has passed.
+// run runs the simulation until both connections have ended or the time limit has passed.
 func (w *sim) run(limit time.Duration) {
 	w.t.Helper()
 	end := w.now + limit

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A peer processes all segments of a turn and sends one acknowledgment for them. Slow start must still double
-// the window in each round trip (RFC 5681 section 3.1, RFC 3465 section 2.2), because a sender that paces has
-// no limit L (RFC 9406 section 4.2).
+// A peer processes all segments that have arrived and sends one acknowledgment for them. Slow start must still double
+// the window in each round trip (RFC 5681 section 3.1, RFC 3465 section 2.2), because a sender that paces has no limit
+// L (RFC 9406 section 4.2).
 func TestSimSlowStartDoublesOverLongPath(t *testing.T) {
 	for _, rtt := range []time.Duration{20 * ms, 40 * ms, 200 * ms} {
 		for _, turn := range []time.Duration{0, 2 * ms, 5 * ms} {

@@ -118,7 +118,7 @@ func TestNoAllocations(t *testing.T) {
 		"send reno":     benchSend(t, Config{Congestion: congestion.NewReno}, 1),
 		"lossy":         benchLossy(t),
 	} {
-		for range 10_000 { // until windows and rings have grown
+		for range 10_000 { // repeated until windows and rings have grown
 			step()
 		}
 		if n := testing.AllocsPerRun(10_000, step); n != 0 {
@@ -168,7 +168,7 @@ func benchLossy(tb testing.TB) func() {
 		c.Receive(c.now, ack)
 		data.Seq += 2 * 1448
 		data.Ack = ack.Ack
-		c.Receive(c.now, data) // leaves a gap before it
+		c.Receive(c.now, data) // leaves a gap before this segment
 		data.Seq -= 1448
 		c.Receive(c.now, data) // fills the gap
 		data.Seq += 1448

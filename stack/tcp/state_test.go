@@ -42,7 +42,7 @@ func inState(t *testing.T, s State) *testConn {
 // Closing: RFC 9293 section 3.6.
 
 func TestNormalClose(t *testing.T) {
-	// Figure 12, side A.
+	// The segments of RFC 9293 figure 12, as side A sees them.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.wantState(FinWait1)
@@ -62,7 +62,7 @@ func TestNormalClose(t *testing.T) {
 }
 
 func TestNormalCloseByPeer(t *testing.T) {
-	// Figure 12, side B.
+	// The segments of RFC 9293 figure 12, as side B sees them.
 	c := established(t, nil, "")
 	c.send("FA 1 ack 1")
 	c.wantState(CloseWait)
@@ -78,7 +78,7 @@ func TestNormalCloseByPeer(t *testing.T) {
 }
 
 func TestSimultaneousClose(t *testing.T) {
-	// Figure 13.
+	// The segments of RFC 9293 figure 13.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.want("FA 1 ack 1")
@@ -102,7 +102,7 @@ func TestFinAfterAllData(t *testing.T) {
 	c := established(t, nil, "")
 	c.write(2500)
 	c.CloseWrite(c.now)
-	c.wantState(FinWait1) // "in any case, enter FIN-WAIT-1"
+	c.wantState(FinWait1) // RFC 9293 section 3.10.4: "in any case, enter FIN-WAIT-1"
 	c.want("A 1:1001 ack 1")
 	c.want("A 1001:2001 ack 1")
 	c.want("FPA 2001:2501 ack 1") // the FIN is sent with the last data, which Nagle does not hold back
@@ -110,7 +110,7 @@ func TestFinAfterAllData(t *testing.T) {
 	c.write(10) // data after Close is not accepted
 	c.wantIdle()
 	c.send("A 1 ack 2501")
-	c.wantState(FinWait1) // all data is acknowledged, but not the FIN
+	c.wantState(FinWait1) // the peer has acknowledged all data, but not the FIN
 	c.send("A 1 ack 2502")
 	c.wantState(FinWait2)
 }
@@ -153,13 +153,13 @@ func TestDataBehindFinIsIgnored(t *testing.T) {
 	c := established(t, nil, "")
 	c.send("A 201:301 ack 1")
 	c.want("A 1 ack 1")
-	c.send("FA 101 ack 1") // this FIN ends the stream in front of data that has already arrived
+	c.send("FA 101 ack 1") // this FIN ends the stream before data that has already arrived
 	c.want("A 1 ack 1")
 	c.send("A 1:101 ack 1")
 	c.wantReadable(100)
 	c.wantState(CloseWait)
 	c.want("A 1 ack 102")
-	c.send("A 102:202 ack 1") // "This should not occur [...] Ignore the segment text"
+	c.send("A 102:202 ack 1") // RFC 9293 section 3.10.7.4: "This should not occur [...] Ignore the segment text"
 	c.wantReadable(100)
 }
 
@@ -185,7 +185,7 @@ func TestCloseWithUnreadDataResets(t *testing.T) {
 	c.reads = false
 	c.send("PA 1:101 ack 1")
 	c.Close(c.now)
-	c.want("RA 1 ack 101") // RFC 9293 section 3.6.1, RFC 2525 section 2.17
+	c.want("RA 1 ack 101") // shows the peer that its data was lost (RFC 9293 section 3.6.1, RFC 2525 section 2.17)
 	c.wantEnd(ErrAborted)
 }
 
@@ -268,7 +268,7 @@ func TestAbort(t *testing.T) {
 		case FinWait1, FinWait2:
 			c.want("RA 2 ack 1")
 		}
-		// "CLOSING, LAST-ACK, TIME-WAIT: respond with ok and delete the TCB".
+		// RFC 9293 section 3.10.5: "CLOSING, LAST-ACK, TIME-WAIT: respond with ok and delete the TCB".
 		c.wantEnd(ErrAborted)
 		c.Abort(c.now)
 		c.wantEnd(ErrAborted)

@@ -1,8 +1,8 @@
 package tcp
 
-// Steps 7 and 8 of SEGMENT ARRIVES: the segment text and the FIN bit.
+// Steps 7 and 8 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4): the segment text and the FIN bit.
 //
-// Data is written to Incoming on arrival, including data behind a gap. Data becomes readable (is committed)
+// Data is written to Incoming on arrival, including data after a gap. Data becomes readable (is committed)
 // when the gap is filled. Accepted data is never dropped again.
 
 import (
@@ -127,7 +127,7 @@ func (c *Conn) fillGap() bool {
 	return true
 }
 
-// outOfOrder stores data behind a gap and sends a duplicate acknowledgment at once (RFC 5681 section 4.2).
+// outOfOrder stores data after a gap and sends a duplicate acknowledgment at once (RFC 5681 section 4.2).
 func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	c.count(OutOfOrderIn)
 	c.stats.outOfOrder++
@@ -151,7 +151,7 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	}
 }
 
-// receiveFIN implements step 8: it processes the FIN of the peer.
+// receiveFIN implements step 8 of segment arrival (RFC 9293 section 3.10.7.4): it processes the FIN of the peer.
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true
@@ -160,7 +160,7 @@ func (c *Conn) receiveFIN(now Time) {
 	switch c.state {
 	case Established:
 		c.state = CloseWait
-	case FinWait1: // our FIN is not acknowledged yet; otherwise step 5 would have left this state
+	case FinWait1: // our FIN is not acknowledged yet; otherwise the processing of the ACK field would have left this state
 		c.state = Closing
 	case FinWait2:
 		c.enterTimeWait(now)

@@ -76,16 +76,16 @@ func TestDSACK(t *testing.T) {
 	c.send("A 1:1001 ack 1")
 	c.send("A 1001:2001 ack 1")
 	c.want("A 1 ack 2001 <>")
-	c.send("A 1:1001 ack 1") // 4.1.1: a duplicate segment
+	c.send("A 1:1001 ack 1") // RFC 2883 section 4.1.1: a duplicate segment
 	c.want("A 1 ack 2001 <sack 1-1001>")
 	c.wantCount(DuplicatesIn, 1)
 	c.send("A 3001:4001 ack 1")
-	c.want("A 1 ack 2001 <sack 3001-4001>") // reported once only
-	c.send("A 1001:2001 ack 1")             // 4.1.2: with a range behind a gap
+	c.want("A 1 ack 2001 <sack 3001-4001>") // the duplicate is not reported again
+	c.send("A 1001:2001 ack 1")             // RFC 2883 section 4.1.2: with a range after a gap
 	c.want("A 1 ack 2001 <sack 1001-2001 3001-4001>")
-	c.send("A 3001:4001 ack 1") // 4.1.3: a duplicate behind the gap
+	c.send("A 3001:4001 ack 1") // RFC 2883 section 4.1.3: a duplicate after the gap
 	c.want("A 1 ack 2001 <sack 3001-4001 3001-4001>")
-	c.send("A 3501:4501 ack 1") // 4.2.2: a partial duplicate behind the gap
+	c.send("A 3501:4501 ack 1") // RFC 2883 section 4.2.2: a partial duplicate after the gap
 	c.want("A 1 ack 2001 <sack 3501-4001 3001-4501>")
 	c.send("A 1501:2501 ack 1") // a partial duplicate at the left edge
 	c.want("A 1 ack 2501 <sack 1501-2001 3001-4501>")

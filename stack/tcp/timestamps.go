@@ -20,8 +20,8 @@ type timestamps struct {
 // tick is the resolution of our timestamp clock.
 const tick = time.Millisecond
 
-// pawsIdle is how long TS.Recent remains valid. With a peer's clock of one millisecond, half of the number
-// space takes 24.8 days (section 5.5).
+// pawsIdle is how long TS.Recent remains valid. With a peer's clock of one millisecond, half of the number space takes
+// 24.8 days (RFC 7323 section 5.5).
 const pawsIdle = 24 * 24 * time.Hour
 
 // clock returns the value of our timestamp clock at a time.
@@ -29,14 +29,14 @@ func (t *timestamps) clock(at Time) uint32 { return uint32(at/tick) + t.offset }
 
 func (t *timestamps) remember(now Time, val uint32) { t.recent, t.recentAt = val, at(now) }
 
-// old reports whether a segment with timestamp val is an old duplicate (PAWS, section 5.3 R1).
+// old reports whether a segment with timestamp val is an old duplicate (PAWS, RFC 7323 section 5.3 R1).
 func (t *timestamps) old(now Time, val uint32) bool {
 	return Seq(val).Less(Seq(t.recent)) && t.recentAt.since(now) < pawsIdle
 }
 
-// update records the timestamp of an accepted segment if it is the one to echo. The segment must begin at or
-// in front of the last acknowledgment sent. Otherwise delayed acknowledgments would make the peer measure too
-// short a time (section 4.3 (2)).
+// update records the timestamp of an accepted segment if it is the one to echo. The segment must begin at or in front
+// of the last acknowledgment sent. Otherwise delayed acknowledgments would make the peer measure too short a time (RFC
+// 7323 section 4.3 (2)).
 func (t *timestamps) update(now Time, seg *Segment, lastAck Seq) {
 	if seg.HasTimestamps && !Seq(seg.TSVal).Less(Seq(t.recent)) && Seq(seg.Seq).LessEq(lastAck) {
 		t.remember(now, seg.TSVal)

@@ -20,7 +20,7 @@ func TestPAWS(t *testing.T) {
 	c.wantEnd(ErrReset)
 }
 
-// "TSopt [...] SHOULD be sent in an <RST> segment" (section 3.2).
+// "TSopt [...] SHOULD be sent in an <RST> segment" (RFC 7323 section 3.2).
 func TestResetHasTimestamps(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
 	c.advance(time.Second)
@@ -42,14 +42,14 @@ func TestPAWSAcrossTimestampWrap(t *testing.T) {
 func TestPAWSOldTimestampExpires(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
 	c.advance(25 * 24 * time.Hour)
-	c.send("A 1:101 ack 1 <ts 6000 3600000>") // section 5.5: TS.Recent is too old to compare
+	c.send("A 1:101 ack 1 <ts 6000 3600000>") // RFC 7323 section 5.5: TS.Recent is too old to compare
 	c.wantReadable(100)
 }
 
 func TestTimestampMissing(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
 	c.send("A 1:101 ack 1 <nots>")
-	c.wantReadable(0) // SHOULD be dropped silently, MUST NOT end the connection
+	c.wantReadable(0) // the segment SHOULD be dropped silently and MUST NOT end the connection
 	c.wantIdle()
 	c.wantState(Established)
 	c.wantCount(DropTimestamp, 1)
@@ -59,13 +59,13 @@ func TestTimestampMissing(t *testing.T) {
 
 func TestTimestampEchoedIsOfFirstSegmentDelayed(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
-	// Section 4.3: a delayed acknowledgment echoes the earliest timestamp, so that the peer's measurement
+	// RFC 7323 section 4.3: a delayed acknowledgment echoes the earliest timestamp, so that the peer's measurement
 	// includes the delay.
 	c.send("A 1:501 ack 1 <ts 7100 3600000>")
 	c.send("A 501:601 ack 1 <ts 7110 3600000>")
 	c.advance(40 * ms)
 	c.want("A 1 ack 601 <ts 3600050 7100>")
-	// The timestamp of a segment behind a gap is not echoed. The timestamp of the segment that fills the gap is.
+	// The timestamp of a segment after a gap is not echoed. The timestamp of the segment that fills the gap is.
 	c.send("A 701:801 ack 1 <ts 7200 3600000>")
 	c.want("A 1 ack 601 <ts 3600050 7100>")
 	c.send("A 601:701 ack 1 <ts 7210 3600000>")

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TIME-WAIT.
+// Tests of connections in the state TIME-WAIT.
 
 func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
 	c := inState(t, TimeWait)
@@ -17,7 +17,7 @@ func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
 }
 
 func TestTimeWaitAssassination(t *testing.T) {
-	// RFC 1337: neither a reset nor an old duplicate ends or prolongs it.
+	// RFC 1337: neither a reset nor an old duplicate ends or prolongs TIME-WAIT.
 	c := inState(t, TimeWait)
 	c.advance(50 * time.Second)
 	c.send("R 2")

@@ -3,13 +3,14 @@ package tcp
 // Urgent data (RFC 9293 section 3.8.5, RFC 6093): a mark in the stream that is announced ahead of the data.
 // New programs should not use it; telnet and ftp do.
 //
-// The urgent pointer points to the octet behind the urgent data, as RFC 6093 section 2.2 specifies and all
+// The urgent pointer points to the octet after the urgent data, as RFC 6093 section 2.2 specifies and all
 // implementations do. A later mark replaces an earlier one, so urgent data may have any length (MUST-31). It
 // is delivered in its place in the stream. The owner may deliver the last octet separately (MSG_OOB).
 
 import "loam/wire"
 
-// SetUrgent marks the outgoing stream before off as urgent. The program may write that data later.
+// SetUrgent marks the outgoing stream before the offset off as urgent. The program may
+// write that data later.
 func (c *Conn) SetUrgent(off uint64) {
 	up := c.snd.una.Add(int(off - c.snd.off))
 	if c.state == Closed || !c.snd.una.Less(up) || c.snd.urgent && up.LessEq(c.snd.up) {
@@ -38,8 +39,9 @@ func (c *Conn) markUrgent(out *Out) {
 	out.Urgent = uint16(min(d, 1<<16-1)) // limited to the largest value of the 16-bit field
 }
 
-// receiveUrgent implements step 6 of SEGMENT ARRIVES. RCV.UP is kept as an offset in the stream: a sequence number lies
-// ahead again after another 2 GiB, and RCV.NXT also counts the FIN.
+// receiveUrgent implements step 6 of SEGMENT ARRIVES (RFC 9293 section 3.10.7.4). RCV.UP is kept as an offset in the
+// stream: as a sequence number, it would seem to lie ahead of RCV.NXT again after another 2 GiB of data, and RCV.NXT also
+// counts the FIN.
 func (c *Conn) receiveUrgent(seg *Segment) {
 	ahead := Seq(seg.Seq).Add(int(seg.Urgent)).Sub(c.rcv.nxt)
 	if c.state.receives() && ahead > 0 {

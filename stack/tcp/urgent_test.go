@@ -13,7 +13,7 @@ func TestUrgentPointer(t *testing.T) {
 		text   string
 		urgent uint16
 	}{
-		{"AU 1:1001 ack 1", 2500}, // RFC 6093: it points behind the urgent data
+		{"AU 1:1001 ack 1", 2500}, // RFC 6093: the urgent pointer points to the octet after the urgent data
 		{"AU 1001:2001 ack 1", 1500},
 		{"AU 2001:3001 ack 1", 500},
 		{"A 3001:4001 ack 1", 0},
@@ -66,7 +66,7 @@ func TestUrgentDataDoesNotWait(t *testing.T) {
 }
 
 func TestUrgentDataBehindAClosedWindow(t *testing.T) {
-	// "even if the window is zero": probes of the window carry the urgent pointer.
+	// RFC 9293: "even if the window is zero". Probes of the window carry the urgent pointer.
 	c := established(t, nil, "")
 	c.send("A 1 ack 1 win 0")
 	c.write(100)

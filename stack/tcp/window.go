@@ -9,8 +9,8 @@ package tcp
 // has read d bytes in one round trip, the peer needs a window of 2d to continue while the acknowledgment
 // travels, and more while it is still speeding up.
 //
-// Data behind a gap also occupies the buffer for a round trip, and twice as much if the peer speeds up.
-// Without counting it, the window of a long path with loss would lag one round trip behind. It counts up to
+// Data after a gap also occupies the buffer for a round trip, and twice as much if the peer speeds up.
+// Without counting it, the window of a long path with loss would be one round trip late. It counts up to
 // 16 times the bytes that the program has read in a round trip. A peer that only sends data that cannot be
 // read therefore gets no memory.
 
@@ -102,7 +102,7 @@ func (c *Conn) tuneWindow(now Time) {
 	t.since, t.off = now, consumed
 }
 
-// behindGaps returns the distance from RCV.NXT to the end of the last range behind a gap.
+// behindGaps returns the distance from RCV.NXT to the end of the last range after a gap.
 func (r *receiver) behindGaps() uint32 {
 	if !r.gaps() {
 		return 0

@@ -232,7 +232,7 @@ func wantFired(t *testing.T, w *Wheel, now time.Duration, due map[*Entry]uint64)
 	if now%2 == 0 {
 		w.Advance(now, fire)
 	}
-	w.AdvanceSome(now, 1, fire) // in several calls
+	w.AdvanceSome(now, 1, fire) // in several calls, each of which fires at most one entry
 	for w.Next() <= now&^(Tick-1) {
 		w.AdvanceSome(now, 1, fire)
 	}

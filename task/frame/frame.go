@@ -32,8 +32,8 @@ const (
 	vectorAlign = 64
 )
 
-// Marks in the vector registers, for programs that search the frame for the extended state (struct
-// _fpx_sw_bytes).
+// Marks that Build stores with the vector registers. A program that searches the frame for the extended state
+// finds it by these marks (struct _fpx_sw_bytes).
 const (
 	reservedAt     = 464 // offset of the bytes for software in the legacy area of XSAVE
 	magic1, magic2 = 0x46505853, 0x46505845

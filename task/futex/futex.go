@@ -1,9 +1,9 @@
 // Package futex keeps the queues of threads that wait for futexes (futex(2)).
 //
-// It is a pure machine: a Table holds waiters by key, operations return the waiters to be woken, and
-// the caller blocks and wakes threads, with one lock around a Table. To wait without missing a
-// wake, the caller compares the futex's word and calls Wait under that lock, and so does a
-// waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
+// It is a pure state machine, which does not wait and takes no lock: a Table holds waiters by key, operations
+// return the waiters to be woken, and the caller blocks and wakes threads, with one lock around a Table. To
+// wait without missing a wake, the caller compares the futex's word and calls Wait under that lock, and so
+// does a waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
 //
 // A key is any comparable value that names the word's memory; mem.Location is one.
 //
@@ -23,6 +23,7 @@ package futex
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 )
 
 // Bits of the word of a PI or robust futex.
@@ -42,6 +43,9 @@ type Waiter[K comparable] struct {
 
 	// Woken belongs to the caller, which uses it to block and wake the thread.
 	Woken chan struct{}
+
+	// Place belongs to the caller, which may have several tables: the number of the one that contains the waiter. 0: none.
+	Place atomic.Uint32
 
 	// Word is the address of the futex word in the memory of the thread. It is set for a PI futex, whose word the kernel
 	// changes when the thread gets the lock.
@@ -130,6 +134,16 @@ func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], move
 	for _, w := range t.Wake(from, move, AnyBit) {
 		t.Wait(to, w, w.bitset)
 		moved++
+	}
+	return woken, moved
+}
+
+// MoveTo is Requeue for a second futex in another table. It returns the moved waiters as well.
+func (t *Table[K]) MoveTo(o *Table[K], from, to K, wake, move int) (woken, moved []*Waiter[K]) {
+	woken = t.Wake(from, wake, AnyBit)
+	moved = t.Wake(from, move, AnyBit)
+	for _, w := range moved {
+		o.Wait(to, w, w.bitset)
 	}
 	return woken, moved
 }

@@ -2,11 +2,11 @@
 // the queues of threads that wait. Package futex has the queues. A thread that waits is a parked goroutine, as in every wait.
 //
 // futexcall.go has the table of calls; wait.go has plain futexes, waitv.go waits for several, lock.go priority inheritance, and
-// robust.go the locks of threads that end. word.go accesses the words in the memory of a process.
+// robust.go the locks of threads that end. word.go accesses the words in the memory of a process, and bucket.go has the queues
+// and their locks.
 package futexcall
 
 import (
-	"sync"
 	"time"
 
 	"loam/abi/linux"
@@ -15,51 +15,30 @@ import (
 	"loam/task/futex"
 )
 
-// Objects is the set of futexes of a system.
-type Objects struct {
-	// mu guards table, and the threads that thread returns. It is not held while a page is loaded or a thread waits.
-	mu     *sync.Mutex
-	table  futex.Table[mem.Location]
-	thread func(id uint32) Caller
-}
-
-// New returns the futexes of a system. thread returns a thread that has not ended, or nil; it is called with mu held.
-func New(mu *sync.Mutex, thread func(id uint32) Caller) *Objects {
-	return &Objects{mu: mu, thread: thread}
-}
-
-// Empty reports whether no thread waits.
-func (o *Objects) Empty() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.table.Empty()
-}
-
 // Thread is the state of a thread for these calls.
 type Thread struct {
 	// waiter waits for a futex. A waker sends on the waiter's channel, and the waiting thread receives. The channel has
 	// capacity 1, is never closed, and is never full, because a waker sends once after each beginning of a wait.
-	waiter futex.Waiter[mem.Location]
+	waiter waiter
 	robust uint64 // address of the list of robust futexes; 0: none
+	left   bool   // the thread has ended and owns no PI futex any more; guarded by locks.mu
 }
 
-// NewThread returns the state of a new thread.
-func NewThread() Thread {
-	var t Thread
-	t.waiter.Woken = make(chan struct{}, 1)
-	return t
-}
+// Init prepares the state of a new thread.
+func (t *Thread) Init() { t.waiter.Woken = make(chan struct{}, 1) }
 
 // Caller is a thread that makes a futex call.
 type Caller interface {
 	// ID returns the ID of the thread, and Futexes its state for this package.
 	ID() int32
 	Futexes() *Thread
-	// Priority returns the static priority of the thread. Called with the lock of Objects.
+	// Priority returns the static priority of the thread.
 	Priority() int
 	// Map and Memory return the memory of the process.
 	Map() *mem.Map
 	Memory() call.Memory
+	// Load reads an aligned word of the process. Errors: EFAULT.
+	Load(addr uint64) (value uint32, errno linux.Errno)
 	// Swap replaces an aligned word of the process if its value is old, atomically with instructions of the process, and returns
 	// the value found. Errors: EFAULT.
 	Swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno)
@@ -80,7 +59,7 @@ type task struct {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Serve executes a futex call.
@@ -151,7 +130,7 @@ func (t task) call(a call.Args) (uint64, linux.Errno) {
 	return 0, linux.ENOSYS
 }
 
-// clockOf returns the clock of an absolute time of a call.
+// clockOf returns the clock that an absolute timeout of the call refers to.
 func clockOf(a call.Args) int {
 	if a.A2&linux.FUTEX_CLOCK_REALTIME != 0 {
 		return linux.CLOCK_REALTIME
@@ -159,7 +138,8 @@ func clockOf(a call.Args) int {
 	return linux.CLOCK_MONOTONIC
 }
 
-// until returns the time until a struct timespec of a clock; forever for the address 0. Errors: EFAULT, EINVAL.
+// until returns the duration from now to the absolute time in the struct timespec at addr, on the given clock.
+// For the address 0 it returns forever. Errors: EFAULT, EINVAL.
 func (t task) until(addr uint64, clock int) (time.Duration, linux.Errno) {
 	if addr == 0 {
 		return forever, 0

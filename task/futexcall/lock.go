@@ -9,30 +9,25 @@ import (
 
 // Futexes with priority inheritance: locks whose words hold the ID of the owner.
 
-// exists reports whether a thread may own a lock. The caller holds the lock of Objects.
-func (o *Objects) exists(id uint32) bool { return o.thread(id) != nil }
-
-// waiterOf returns the waiter of a thread, or nil. The caller holds the lock of Objects.
-func (o *Objects) waiterOf(id uint32) *futex.Waiter[mem.Location] {
-	if c := o.thread(id); c != nil {
-		return &c.Futexes().waiter
-	}
-	return nil
+// exists reports whether a thread may own a lock. The caller holds locks.mu.
+func (o *Objects) exists(id uint32) bool {
+	c := o.thread(id)
+	return c != nil && !c.Futexes().left
 }
 
 // lockErrors are the errors for outcomes of futex.LockWord.
 var lockErrors = [...]linux.Errno{futex.Deadlock: linux.EDEADLK, futex.NoOwner: linux.ESRCH}
 
-// lockFor takes the lock in a word for a thread, or marks the word as waited for. It returns the owner if that is another
-// thread. more says that others will wait after the thread gets the lock. The caller holds the lock of Objects. Errors:
-// EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
+// lockFor acquires the PI lock at an address for a thread, or sets the bit in its word that shows waiters. It returns
+// the owner if another thread has the lock. more is set if other threads still wait when this thread gets the lock.
+// The caller holds locks.mu. Errors: EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
 func (t task) lockFor(addr uint64, thread uint32, try, more bool) (owner uint32, errno linux.Errno) {
 	value, errno := update(t.Caller, addr, func(old uint32) (uint32, linux.Errno) {
 		value, lock := futex.LockWord(old, thread, t.exists)
 		switch {
 		case lock == futex.MustWait && try:
 			return old, linux.EAGAIN
-		case lock == futex.MustWait && t.table.Blocks(old&futex.Owner, thread, t.waiterOf):
+		case lock == futex.MustWait && t.locks.table.Blocks(old&futex.Owner, thread, t.locks.waiterOf):
 			return old, linux.EDEADLK
 		case lock == futex.Acquired && more:
 			value |= futex.Waiters
@@ -58,24 +53,39 @@ func (t task) lock(key mem.Location, a call.Args, clock int, try bool) (uint64, 
 	if errno != 0 {
 		return 0, errno
 	}
-	t.mu.Lock()
-	if t.table.Count(key) > 0 && t.table.Plain(key) {
-		t.mu.Unlock()
+	if t.hasPlain(key) {
 		return 0, linux.EINVAL
 	}
-	owner, errno := t.lockFor(a.A1, uint32(t.ID()), try, false)
-	if errno != 0 || owner == 0 {
-		t.mu.Unlock()
+	w := t.prepareLock(a.A1)
+	if owner, errno := t.acquire(key, w, try); errno != 0 || owner == 0 {
 		return 0, errno
 	}
-	w := t.prepareLock(a.A1)
-	t.table.WaitLock(key, w, owner)
-	t.mu.Unlock()
 	return 0, t.await(w, most)
 }
 
-// prepareLock prepares the waiter of the thread for a lock at an address. The caller holds the lock of Objects.
-func (t task) prepareLock(addr uint64) *futex.Waiter[mem.Location] {
+// hasPlain reports whether a futex has waiters, and all of them wait by FUTEX_WAIT. Such a futex is no PI futex.
+func (t task) hasPlain(key mem.Location) bool {
+	b := t.of(key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.table.Count(key) > 0 && b.table.Plain(key)
+}
+
+// acquire takes the lock at the address w.Word for the thread, or adds w to its queue and returns the owner. Errors: those of
+// lockFor.
+func (t task) acquire(key mem.Location, w *waiter, try bool) (owner uint32, errno linux.Errno) {
+	l := &t.locks
+	l.mu.Lock()
+	defer l.unlock()
+	owner, errno = t.lockFor(w.Word, w.Thread, try, false)
+	if errno == 0 && owner != 0 {
+		l.enqueue(key, w, owner)
+	}
+	return owner, errno
+}
+
+// prepareLock returns the thread's waiter, prepared to wait for the PI lock at an address. The waiter is in no queue.
+func (t task) prepareLock(addr uint64) *waiter {
 	w := &t.Futexes().waiter
 	w.Thread, w.Priority, w.Word, w.Target = uint32(t.ID()), t.Priority(), addr, nil
 	return w
@@ -86,22 +96,23 @@ func (t task) unlock(key mem.Location, a call.Args) (uint64, linux.Errno) {
 	if errno := writable(t.Caller, a.A1); errno != 0 {
 		return 0, errno
 	}
-	own := uint32(t.ID())
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	old, errno := word(t.Caller, a.A1)
+	own, plain := uint32(t.ID()), t.hasPlain(key)
+	l := &t.locks
+	l.mu.Lock()
+	defer l.unlock()
+	old, errno := t.Load(a.A1)
 	switch {
 	case errno != 0:
 		return 0, errno
 	case old&futex.Owner != own:
 		return 0, linux.EPERM
-	case t.table.Count(key) > 0 && t.table.Plain(key):
+	case plain:
 		return 0, linux.EINVAL
 	}
-	value, next, _ := t.table.Unlock(key, old, own)
+	value, next, _ := l.table.Unlock(key, old, own)
 	_, errno = update(t.Caller, a.A1, func(uint32) (uint32, linux.Errno) { return value, 0 })
 	if next != nil {
-		next.Woken <- struct{}{}
+		l.pass(next)
 	}
 	return 0, errno
 }
@@ -119,29 +130,25 @@ func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, 
 	case errno != 0:
 		return 0, errno
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 {
-		return 0, errno
-	}
-	t.mu.Lock()
-	if errno := expect(t.Caller, a.A1, uint32(a.A3)); errno != 0 {
-		t.mu.Unlock()
+	if _, errno := t.Load(a.A1); errno != 0 {
 		return 0, errno
 	}
 	w := t.prepareLock(a.A5)
 	w.Target = &to
-	t.table.Wait(key, w, futex.AnyBit)
-	t.mu.Unlock()
+	if errno := t.enqueue(key, w, a.A1, uint32(a.A3), futex.AnyBit); errno != 0 {
+		w.Target = nil
+		return 0, errno
+	}
 	errno = t.await(w, most)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if w.Target = nil; errno == linux.EINTR && w.ForLock() {
 		errno = linux.EAGAIN // the first of the two words has changed since it was read
 	}
 	return 0, errno
 }
 
-// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and others wait for it. It
-// returns their number. Errors: EAGAIN, EINVAL, EFAULT, EDEADLK, ESRCH.
+// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and the other waiters
+// are moved to the queue of the lock. It returns the number of all these waiters. Errors: EAGAIN, EINVAL, EFAULT,
+// EDEADLK, ESRCH.
 func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	switch {
@@ -150,19 +157,22 @@ func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, 
 	case number(a.A3) != 1 || number(a.A4) < 0 || to == key:
 		return 0, linux.EINVAL
 	}
-	_, errno := word(t.Caller, a.A1)
+	_, errno := t.Load(a.A1)
 	if errno == 0 {
 		errno = writable(t.Caller, a.A5)
 	}
 	if errno != 0 {
 		return 0, errno
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	b, l := t.of(key), &t.locks
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l.mu.Lock()
+	defer l.unlock()
 	if errno := expect(t.Caller, a.A1, uint32(a.A6)); errno != 0 {
 		return 0, errno
 	}
-	list, ok := t.table.Movable(key, to, 1+number(a.A4))
+	list, ok := b.table.Movable(key, to, 1+number(a.A4))
 	if !ok {
 		return 0, linux.EINVAL
 	}
@@ -174,11 +184,12 @@ func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, 
 		case errno != 0:
 			return uint64(done), 0
 		case owner == 0:
-			t.table.Cancel(w)
-			t.table.Acquire(w)
-			w.Woken <- struct{}{}
+			b.table.Cancel(w)
+			l.table.Acquire(w)
+			rouse([]*waiter{w})
 		default:
-			t.table.Move(w, to, owner)
+			b.table.Cancel(w)
+			l.enqueue(to, w, owner)
 		}
 	}
 	return uint64(len(list)), 0

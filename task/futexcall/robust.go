@@ -5,13 +5,14 @@ import (
 	"loam/task/futex"
 )
 
-// The locks of a thread that ends, or executes another program.
+// This file releases the locks of a thread that ends or executes another program.
 
-// Leave releases the robust futexes that a thread holds, and passes on its PI futexes. Their words show that the owner has died.
-func (o *Objects) Leave(c Caller) {
+// Leave releases the robust futexes that a thread holds, and passes on its PI futexes. Their words show that the owner has
+// died. ends says that the thread ends: no thread will wait for it.
+func (o *Objects) Leave(c Caller, ends bool) {
 	t := task{c, o}
 	t.leaveRobust()
-	t.leaveLocks()
+	t.leaveLocks(ends)
 }
 
 // leaveRobust releases the robust futexes that the thread holds. Their words show that the owner has died.
@@ -45,17 +46,19 @@ func (t task) leaveRobust() {
 }
 
 // leaveLocks passes on the PI futexes that the thread owns.
-func (t task) leaveLocks() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, key := range t.table.Owned(uint32(t.ID())) {
-		value, next := t.table.DiedPI(key)
+func (t task) leaveLocks(ends bool) {
+	l := &t.locks
+	l.mu.Lock()
+	defer l.unlock()
+	t.Futexes().left = ends
+	for _, key := range l.table.Owned(uint32(t.ID())) {
+		value, next := l.table.DiedPI(key)
 		if next == nil {
 			continue
 		}
 		if of := t.thread(next.Thread); of != nil {
 			update(of, next.Word, func(uint32) (uint32, linux.Errno) { return value, 0 })
 		}
-		next.Woken <- struct{}{}
+		l.pass(next)
 	}
 }

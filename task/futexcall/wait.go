@@ -11,8 +11,9 @@ import (
 
 // Plain futexes: waiting while a word has a value, and waking.
 
-// wait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the word has
-// another value, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+// wait implements FUTEX_WAIT and FUTEX_WAIT_BITSET: it waits if the futex word has the expected value. The timeout of
+// FUTEX_WAIT is relative, and that of FUTEX_WAIT_BITSET absolute. Errors: EAGAIN if the word has another value,
+// EINVAL, EFAULT, ETIMEDOUT, EINTR.
 func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (uint64, linux.Errno) {
 	if bits == 0 {
 		return 0, linux.EINVAL
@@ -28,29 +29,35 @@ func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (u
 			most = max(most-time.Duration(now), 0)
 		}
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 { // this makes the page of the word present, which cannot be done with the lock held
+	if _, errno := t.Load(a.A1); errno != 0 { // this makes the page of the word present, which cannot be done with the lock held
 		return 0, errno
 	}
 	w := &t.Futexes().waiter
-	t.mu.Lock()
-	if errno := expect(t.Caller, a.A1, uint32(a.A3)); errno != 0 {
-		t.mu.Unlock()
+	if errno := t.enqueue(key, w, a.A1, uint32(a.A3), bits); errno != 0 {
 		return 0, errno
 	}
-	t.table.Wait(key, w, bits)
-	t.mu.Unlock()
 	return 0, t.await(w, most)
 }
 
-// await waits until a waiter that is in a queue is woken. Errors: ETIMEDOUT, EINTR.
-func (t task) await(w *futex.Waiter[mem.Location], most time.Duration) linux.Errno {
+// enqueue adds a waiter to the queue of a plain futex, if its word, at an address, has a value. Errors: EAGAIN, EFAULT.
+func (t task) enqueue(key mem.Location, w *waiter, addr uint64, value, bits uint32) linux.Errno {
+	b := t.of(key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	errno := expect(t.Caller, addr, value)
+	if errno == 0 {
+		b.enqueue(key, w, bits)
+	}
+	return errno
+}
+
+// await waits until another thread wakes w, which is in the queue of a futex. Errors: ETIMEDOUT, EINTR.
+func (t task) await(w *waiter, most time.Duration) linux.Errno {
 	errno := t.Await(w.Woken, most)
 	if errno == 0 {
 		return 0
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.table.Cancel(w) { // the thread was woken between the end of its wait and this point
+	if !t.cancel(w) { // the thread was woken between the end of its wait and this point
 		<-w.Woken
 		return 0
 	}
@@ -59,23 +66,17 @@ func (t task) await(w *futex.Waiter[mem.Location], most time.Duration) linux.Err
 
 // wake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. Errors: EINVAL.
 func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Errno) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if bits == 0 || !t.table.Plain(key) {
+	b := t.of(key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if bits == 0 || !t.plain(b, key) {
 		return 0, linux.EINVAL
 	}
-	return uint64(rouse(t.table.Wake(key, number(a.A3), bits))), 0
+	return uint64(rouse(b.table.Wake(key, number(a.A3), bits))), 0
 }
 
-// rouse resumes waiters that were removed from the queues. The caller holds the lock.
-func rouse(all []*futex.Waiter[mem.Location]) int {
-	for _, w := range all {
-		w.Woken <- struct{}{}
-	}
-	return len(all)
-}
-
-// requeue wakes some waiters and moves others to a second futex. Errors: EINVAL, EFAULT, EAGAIN.
+// requeue implements FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: it wakes some waiters and moves others to a second
+// futex. Errors: EINVAL, EFAULT, EAGAIN.
 func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	if !ok {
@@ -84,12 +85,12 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 	if number(a.A3) < 0 || number(a.A4) < 0 {
 		return 0, linux.EINVAL
 	}
-	if _, errno := word(t.Caller, a.A1); errno != 0 {
+	if _, errno := t.Load(a.A1); errno != 0 {
 		return 0, errno
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.table.Plain(key) {
+	from, toBucket, unlock := t.lockBoth(key, to)
+	defer unlock()
+	if !t.plain(from, key) {
 		return 0, linux.EINVAL
 	}
 	if compare {
@@ -97,15 +98,29 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 			return 0, errno
 		}
 	}
-	woken, moved := t.table.Requeue(key, to, number(a.A3), number(a.A4))
-	n := rouse(woken)
+	n, moved := requeue(from, toBucket, key, to, number(a.A3), number(a.A4))
 	if compare {
 		n += moved
 	}
 	return uint64(n), 0
 }
 
-// wakeOp changes a second word, and wakes waiters of both. Errors: EINVAL, EFAULT, ENOSYS.
+// requeue wakes some waiters of key in the bucket from, and moves others to the futex to in the bucket other. It returns their
+// numbers. The caller holds the locks of both buckets.
+func requeue(from, other *bucket, key, to mem.Location, wake, move int) (woken, moved int) {
+	if from == other {
+		list, moved := from.table.Requeue(key, to, wake, move)
+		return rouse(list), moved
+	}
+	list, others := from.table.MoveTo(&other.table, key, to, wake, move)
+	for _, w := range others {
+		w.Place.Store(index(to) + 1)
+	}
+	return rouse(list), len(others)
+}
+
+// wakeOp implements FUTEX_WAKE_OP: it changes a second futex word, and wakes waiters of both futexes. Errors:
+// EINVAL, EFAULT, ENOSYS.
 func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	second, ok := t.Map().Locate(a.A5, private)
 	if !ok {
@@ -114,9 +129,9 @@ func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux
 	if errno := writable(t.Caller, a.A5); errno != 0 {
 		return 0, errno
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.table.Plain(key) || !t.table.Plain(second) {
+	b, other, unlock := t.lockBoth(key, second)
+	defer unlock()
+	if !t.plain(b, key) || !t.plain(other, second) {
 		return 0, linux.EINVAL
 	}
 	compares := false
@@ -130,9 +145,9 @@ func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux
 	if errno != 0 {
 		return 0, errno
 	}
-	n := rouse(t.table.Wake(key, number(a.A3), futex.AnyBit))
+	n := rouse(b.table.Wake(key, number(a.A3), futex.AnyBit))
 	if compares {
-		n += rouse(t.table.Wake(second, number(a.A4), futex.AnyBit))
+		n += rouse(other.table.Wake(second, number(a.A4), futex.AnyBit))
 	}
 	return uint64(n), 0
 }
@@ -147,9 +162,10 @@ func (o *Objects) WakeAt(m *mem.Map, addr uint64) {
 
 // wakeOne wakes one waiter of a futex without priority inheritance.
 func (o *Objects) wakeOne(key mem.Location) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.table.Plain(key) {
-		rouse(o.table.Wake(key, 1, futex.AnyBit))
+	b := o.of(key)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if o.plain(b, key) {
+		rouse(b.table.Wake(key, 1, futex.AnyBit))
 	}
 }

@@ -37,7 +37,7 @@ func (t task) waitAny(a call.Args) (uint64, linux.Errno) {
 	all := make([]awaited, n)
 	woken := make(chan struct{}, n) // wakers send, at most once for each futex; this thread receives
 	for i := range all {
-		if all[i], errno = parseAwaited(b[i*futexWaitvSize:]); errno != 0 {
+		if errno = all[i].parse(b[i*futexWaitvSize:]); errno != 0 {
 			return 0, errno
 		}
 		all[i].waiter.Woken = woken
@@ -47,15 +47,13 @@ func (t task) waitAny(a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
-	if errno := t.enqueue(all); errno != 0 {
-		return 0, errno
+	begun, errno := t.enqueueAll(all)
+	if errno == 0 {
+		errno = t.Await(woken, most)
 	}
-	errno = t.Await(woken, most)
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	index := -1
-	for i := range all {
-		if !t.table.Cancel(&all[i].waiter) {
+	for i := range begun {
+		if !t.cancel(&all[i].waiter) {
 			index = i
 		}
 	}
@@ -71,19 +69,19 @@ type awaited struct {
 	value   uint32
 	private bool
 	key     mem.Location
-	waiter  futex.Waiter[mem.Location]
+	waiter  waiter
 }
 
-// parseAwaited decodes a struct futex_waitv. Errors: EINVAL.
-func parseAwaited(b []byte) (w awaited, errno linux.Errno) {
+// parse decodes a struct futex_waitv. Errors: EINVAL.
+func (w *awaited) parse(b []byte) linux.Errno {
 	le := binary.LittleEndian
 	value, flags := le.Uint64(b), le.Uint32(b[16:])
 	w.addr, w.value, w.private = le.Uint64(b[8:]), uint32(value), flags&linux.FUTEX_PRIVATE_FLAG != 0
 	switch {
 	case flags&^(futexSize32|linux.FUTEX_PRIVATE_FLAG) != 0, flags&futexSize32 == 0, le.Uint32(b[20:]) != 0, value>>32 != 0:
-		return w, linux.EINVAL
+		return linux.EINVAL
 	}
-	return w, 0
+	return 0
 }
 
 // locate finds the location of a futex in memory, and makes its page present. Errors: EINVAL, EFAULT.
@@ -96,23 +94,18 @@ func (t task) locate(w *awaited) linux.Errno {
 	if w.key, ok = t.Map().Locate(w.addr, w.private); !ok {
 		return linux.EFAULT
 	}
-	_, errno := word(t.Caller, w.addr)
+	_, errno := t.Load(w.addr)
 	return errno
 }
 
-// enqueue begins to wait for all futexes, unless the value of one has changed. Errors: EAGAIN, EFAULT.
-func (t task) enqueue(all []awaited) linux.Errno {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+// enqueueAll begins to wait for one futex after the other, until the value of one has changed. It returns the number of
+// waits that have begun. Errors: EAGAIN, EFAULT.
+func (t task) enqueueAll(all []awaited) (begun int, errno linux.Errno) {
 	for i := range all {
 		w := &all[i]
-		if errno := expect(t.Caller, w.addr, w.value); errno != 0 {
-			for j := range all[:i] {
-				t.table.Cancel(&all[j].waiter)
-			}
-			return errno
+		if errno = t.enqueue(w.key, &w.waiter, w.addr, w.value, futex.AnyBit); errno != 0 {
+			return i, errno
 		}
-		t.table.Wait(w.key, &w.waiter, futex.AnyBit)
 	}
-	return 0
+	return len(all), 0
 }

@@ -35,6 +35,9 @@ type Space interface {
 	// next byte is not mapped, or for Write not writable.
 	Read(addr uint64, b []byte) int
 	Write(addr uint64, b []byte) int
+	// Load reads an aligned 32-bit word. It is atomic with respect to instructions of the process. ok is false if the word is not
+	// mapped.
+	Load(addr uint64) (value uint32, ok bool)
 	// CompareAndSwap replaces an aligned 32-bit word if its value is old. It is atomic with respect to instructions of the
 	// process. It returns the previous value. ok is false if the word is not mapped or not writable.
 	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
@@ -47,6 +50,9 @@ type Space interface {
 // Thread holds the registers of a thread and runs it. Only Kick may be called by other goroutines.
 type Thread interface {
 	Run() Reason
+	// Spent returns the CPU time in nanoseconds since the last call of Spent, or since NewThread: in ring 3 (user), and outside
+	// of it (system).
+	Spent() (user, system int64)
 	// Registers returns the registers while the thread is not running. After Restore, the next Run loads all of them, even
 	// after a system call.
 	Registers() *amd64.Frame
@@ -56,8 +62,9 @@ type Thread interface {
 	Kick()
 	// Settle withdraws a Kick. The caller then checks for the request for which the Kick was made.
 	Settle()
-	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since, or if
-	// the thread was last on another CPU. CPU returns the number of the CPU at that time.
+	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since
+	// this thread was, or if this thread was in ring 3 on another CPU last. CPU returns the number of the CPU on
+	// which Run returned Moved.
 	Watch(on bool)
 	CPU() int
 	Bases() (fs, gs uint64)

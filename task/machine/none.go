@@ -10,6 +10,7 @@ import (
 type None struct{}
 
 func (None) Run() Reason                   { return Interrupted }
+func (None) Spent() (user, system int64)   { return 0, 0 }
 func (None) Registers() *amd64.Frame       { return &amd64.Frame{} }
 func (None) Restore()                      {}
 func (None) FaultAddress() uint64          { return 0 }

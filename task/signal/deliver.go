@@ -24,7 +24,7 @@ func (t *Thread) Next() Delivery {
 }
 
 // Dequeue removes the next signal that the thread does not block. A debugger inspects it before Deliver.
-func (t *Thread) Dequeue() (Info, bool) { return t.Take(^t.mask) }
+func (t *Thread) Dequeue() (Info, bool) { return t.Take(^t.Mask()) }
 
 // Take removes a pending signal that is in s. Signals of the thread are taken before signals of the process. sigtimedwait
 // and signalfd use it to take blocked signals.
@@ -35,7 +35,8 @@ func (t *Thread) Take(s Set) (Info, bool) {
 	return t.process.pending.take(s)
 }
 
-// Deliver changes mask and dispositions as the delivery of a signal does. Its Effect is None for a signal that is ignored.
+// Deliver changes mask and dispositions as the delivery of a signal does. If the signal is ignored, the Effect of the
+// result is None.
 func (t *Thread) Deliver(i Info) Delivery {
 	p := t.process
 	a := p.actions[i.Signal]
@@ -51,11 +52,11 @@ func (t *Thread) Deliver(i Info) Delivery {
 	if a.Flags&ResetHandler != 0 {
 		p.actions[i.Signal].Handler = Default
 	}
-	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.mask}
-	if t.saved != nil { // a handler runs, so the mask of a waiting call (sigsuspend) ends
-		d.Mask, t.saved = *t.saved, nil
+	d := Delivery{Effect: Handle, Info: i, Action: a, Mask: t.Mask()}
+	if t.suspended { // a handler runs, so the mask of a waiting call (sigsuspend) ends
+		d.Mask, t.suspended = t.saved, false
 	}
-	mask := t.mask | a.Mask
+	mask := t.Mask() | a.Mask
 	if a.Flags&NoDefer == 0 {
 		mask |= SetOf(i.Signal)
 	}
@@ -67,13 +68,13 @@ func (t *Thread) Deliver(i Info) Delivery {
 // thread could not continue: the disposition becomes the default, and the signal is delivered.
 func (t *Thread) Force(i Info) {
 	p := t.process
-	if t.mask.Has(i.Signal) || p.actions[i.Signal].Handler == Ignore {
+	if t.Mask().Has(i.Signal) || p.actions[i.Signal].Handler == Ignore {
 		p.actions[i.Signal] = Action{}
 	}
 	if p.actions[i.Signal].Handler == Default {
 		p.Init = false // process 1 is also killed by its own faults
 	}
-	t.mask &^= SetOf(i.Signal)
+	t.SetMask(t.Mask() &^ SetOf(i.Signal))
 	t.pending.remove(SetOf(i.Signal)) // this signal, which has the address of the fault, replaces one that is pending
 	t.pending.add(i, true)
 }

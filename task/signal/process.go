@@ -14,18 +14,19 @@ type Process struct {
 // Thread holds the signal state of one thread.
 type Thread struct {
 	// Traced is set if the thread has a debugger, which sees all signals of the thread, including ignored ones.
-	Traced  bool
-	process *Process
-	mask    Set
-	saved   *Set // mask to restore after a handler or a wait, set by Suspend (sigsuspend, ppoll); nil: none
-	sought  Set  // blocked signals that the thread waits for, set by Seek
-	pending queue
+	Traced    bool
+	process   *Process
+	mask      sharedSet
+	saved     Set  // with suspended: mask to restore after a handler or a wait
+	suspended bool // Suspend has replaced the mask (sigsuspend, ppoll)
+	sought    Set  // blocked signals that the thread waits for, set by Seek
+	pending   queue
 }
 
 // queue holds pending signals with their infos, in the order of arrival. If there was no room for an info, a signal can be
 // pending without one.
 type queue struct {
-	set   Set
+	set   sharedSet
 	infos []Info
 }
 
@@ -49,7 +50,8 @@ func NewProcess() (*Process, *Thread) {
 
 // Clone returns another thread of the process.
 func (p *Process) Clone(mask Set) *Thread {
-	t := &Thread{process: p, mask: mask &^ unblockable}
+	t := &Thread{process: p}
+	t.SetMask(mask)
 	p.threads = append(p.threads, t)
 	return t
 }
@@ -63,7 +65,7 @@ func (t *Thread) Exit() {
 // Fork returns the signal state of a child process, whose only thread is a copy of t. No signal is pending in the child.
 func (t *Thread) Fork() (*Process, *Thread) {
 	child := &Process{actions: t.process.actions}
-	return child, child.Clone(t.mask)
+	return child, child.Clone(t.Mask())
 }
 
 // Exec prepares for a new program: it sets dispositions with handlers to the default, because the new program has no code
@@ -111,42 +113,45 @@ func (p *Process) flush(s Set) {
 }
 
 // Mask returns the blocked signals.
-func (t *Thread) Mask() Set { return t.mask }
+func (t *Thread) Mask() Set { return t.mask.load() }
 
 // SetMask changes the blocked signals. SIGKILL and SIGSTOP cannot be blocked.
-func (t *Thread) SetMask(s Set) { t.mask = s &^ unblockable }
+func (t *Thread) SetMask(s Set) { t.mask.store(s &^ unblockable) }
 
 // Suspend sets a mask during a waiting call (sigsuspend, ppoll, pselect, epoll_pwait). The old mask is restored by Resume,
 // or after the handler that ends the wait.
 func (t *Thread) Suspend(s Set) {
-	old := t.mask
-	t.saved = &old
+	t.saved, t.suspended = t.Mask(), true
 	t.SetMask(s)
 }
 
 // Resume restores the mask after a wait that no handler ended.
 func (t *Thread) Resume() {
-	if t.saved != nil {
-		t.mask, t.saved = *t.saved, nil
+	if t.suspended {
+		t.SetMask(t.saved)
+		t.suspended = false
 	}
 }
 
 // Seek unblocks signals that the thread waits for with Take (sigtimedwait). A blocked signal of the set then wakes the
 // thread, but ends no process and is not discarded. Sought blocks the signals again.
 func (t *Thread) Seek(s Set) {
-	t.sought = t.mask & s
-	t.mask &^= s
+	t.sought = t.Mask() & s
+	t.SetMask(t.Mask() &^ s)
 }
 
-// Sought ends Seek.
-func (t *Thread) Sought() { t.mask, t.sought = t.mask|t.sought, 0 }
+// Sought ends the effect of Seek: it blocks the signals again.
+func (t *Thread) Sought() {
+	t.SetMask(t.Mask() | t.sought)
+	t.sought = 0
+}
 
 // Pending returns the signals that are pending for the thread or its process, whether blocked or not. sigpending returns the
 // blocked ones of them.
-func (t *Thread) Pending() Set { return t.pending.set | t.process.pending.set }
+func (t *Thread) Pending() Set { return t.pending.set.load() | t.process.pending.set.load() }
 
 // Deliverable reports whether Next would return a signal. If so, a waiting call ends with EINTR or is restarted.
-func (t *Thread) Deliverable() bool { return t.Pending()&^t.mask != 0 }
+func (t *Thread) Deliverable() bool { return t.Pending()&^t.Mask() != 0 }
 
 // Send sends a signal to the process. room reports whether the sender may queue another info
 // (RLIMIT_SIGPENDING).
@@ -189,8 +194,8 @@ func (p *Process) fatal(n Number) bool {
 	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate
 }
 
-// discards reports whether a signal is dropped when it is sent, because it is ignored. It is not dropped if a thread that
-// could take it blocks it, because there may be a handler when it is unblocked.
+// discards reports whether signal n is dropped when it is sent, because the process ignores it. A signal that the
+// receiving thread blocks is kept, because the program may set a handler before the thread unblocks the signal.
 func (p *Process) discards(to *Thread, n Number) bool {
 	if p.Init && p.actions[n].Handler == Default {
 		return true
@@ -201,19 +206,19 @@ func (p *Process) discards(to *Thread, n Number) bool {
 	if to == nil && len(p.threads) > 0 {
 		to = p.threads[0]
 	}
-	return to == nil || !(to.mask|to.sought).Has(n) && (!to.Traced || n == Kill)
+	return to == nil || !(to.Mask()|to.sought).Has(n) && (!to.Traced || n == Kill)
 }
 
 // chosen returns the thread to wake: the thread to which the signal was sent, or the first one that does not block it.
 func (p *Process) chosen(to *Thread, n Number) *Thread {
 	if to != nil {
-		if to.mask.Has(n) {
+		if to.Mask().Has(n) {
 			return nil
 		}
 		return to
 	}
 	for _, t := range p.threads {
-		if !t.mask.Has(n) {
+		if !t.Mask().Has(n) {
 			return t
 		}
 	}
@@ -225,13 +230,13 @@ func (p *Process) chosen(to *Thread, n Number) *Thread {
 // its info.
 func (q *queue) add(i Info, room bool) bool {
 	s := SetOf(i.Signal)
-	if i.Signal < firstRealTime && q.set&s != 0 {
+	if i.Signal < firstRealTime && q.set.load()&s != 0 {
 		return true
 	}
 	if !room && i.Signal >= firstRealTime && i.Code == CodeQueue {
 		return false
 	}
-	q.set |= s
+	q.set.store(q.set.load() | s)
 	if room || i.Signal < firstRealTime {
 		q.infos = append(q.infos, i)
 	}
@@ -239,25 +244,25 @@ func (q *queue) add(i Info, room bool) bool {
 }
 
 func (q *queue) remove(s Set) {
-	q.set &^= s
+	q.set.store(q.set.load() &^ s)
 	q.infos = slices.DeleteFunc(q.infos, func(i Info) bool { return s.Has(i.Signal) })
 }
 
 // take removes the first of the signals in s.
 func (q *queue) take(s Set) (Info, bool) {
-	if q.set&s == 0 {
+	if q.set.load()&s == 0 {
 		return Info{}, false
 	}
-	n := (q.set & s).first()
+	n := (q.set.load() & s).first()
 	at := slices.IndexFunc(q.infos, func(i Info) bool { return i.Signal == n })
 	if at < 0 { // there was no room for the info of the signal
-		q.set &^= SetOf(n)
+		q.set.store(q.set.load() &^ SetOf(n))
 		return Info{Signal: n, Code: CodeUser}, true
 	}
 	i := q.infos[at]
 	q.infos = slices.Delete(q.infos, at, at+1)
 	if !slices.ContainsFunc(q.infos, func(i Info) bool { return i.Signal == n }) {
-		q.set &^= SetOf(n)
+		q.set.store(q.set.load() &^ SetOf(n))
 	}
 	return i, true
 }

@@ -3,7 +3,9 @@ package signal
 // Queries for the lines about signals of /proc/PID/status.
 
 // Waiting returns the signals that are pending for the thread itself, and for its process.
-func (t *Thread) Waiting() (own, shared Set) { return t.pending.set, t.process.pending.set }
+func (t *Thread) Waiting() (own, shared Set) {
+	return t.pending.set.load(), t.process.pending.set.load()
+}
 
 // Dispositions returns the ignored signals and the signals with a handler.
 func (p *Process) Dispositions() (ignored, caught Set) {

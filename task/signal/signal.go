@@ -1,9 +1,13 @@
 // Package signal keeps the signals of processes: what is pending, blocked, ignored or handled,
 // and what happens when one is delivered (signal(7), sigaction(2); POSIX.1-2017, 2.4).
 //
-// It is a pure machine. A Process holds the dispositions and the signals sent to the process
-// as a whole; a Thread holds its mask and the signals sent to it alone. The caller owns both and
-// serialises calls for one process; it wakes, stops, continues and ends threads as results say.
+// It is a pure state machine: it does not wait, and takes no lock. A Process holds the dispositions and the
+// signals sent to the process as a whole; a Thread holds its mask and the signals sent to it alone. The
+// caller owns both and serialises calls for one process; it wakes, stops, continues and ends threads as
+// results say.
+// Only the goroutine of a thread changes its mask, and it needs no lock to do so: Send makes a
+// signal pending before it looks for a thread that does not block the signal, and the thread
+// changes its mask before it looks at the pending signals (Deliverable).
 //
 // # Life of a signal
 //
@@ -11,12 +15,15 @@
 //	     ─▶ pending ─ Next ─▶ handler | terminate | stop | continue | nothing
 //	               ─ Take ─▶ sigtimedwait, signalfd
 //
-// A standard signal (1 to 31) is pending once; real-time signals (32 to 64) queue in order. Of
-// several, a thread gets first those caused by its own instructions, then the lowest number; its own
-// before the process's.
+// A standard signal (1 to 31) is pending once; real-time signals (32 to 64) queue in order. If several are
+// pending, a thread first gets the signals that its own instructions have caused, then the others by their
+// numbers; signals sent to the thread come before signals sent to the process.
 package signal
 
-import "math/bits"
+import (
+	"math/bits"
+	"sync/atomic"
+)
 
 // Number is the number of a signal, from 1 to Last.
 type Number uint8
@@ -59,7 +66,13 @@ func SetOf(all ...Number) (s Set) {
 }
 
 // Has reports whether the set contains a signal.
-func (s Set) Has(n Number) bool { return s&SetOf(n) != 0 }
+func (s Set) Has(n Number) bool { return s>>(n-1)&1 != 0 }
+
+// sharedSet is a Set that any goroutine may read while its owner changes it.
+type sharedSet struct{ bits atomic.Uint64 }
+
+func (s *sharedSet) load() Set   { return Set(s.bits.Load()) }
+func (s *sharedSet) store(v Set) { s.bits.Store(uint64(v)) }
 
 // first returns the signal of a set that is delivered first. The set is not empty.
 func (s Set) first() Number {

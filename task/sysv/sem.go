@@ -83,7 +83,7 @@ func (s *State) Set(c Caller, id int32, access uint32) (*Set, linux.Errno) {
 	return t, errno
 }
 
-// SetAt returns the semaphore set in a place of the table, if the caller may access it.
+// SetAt returns the semaphore set at an index of the table, if the caller may access it.
 func (s *State) SetAt(c Caller, place int32, access uint32) (*Set, linux.Errno) {
 	t, errno := s.sets.at(place)
 	if errno == 0 && !t.allows(c, access) {
@@ -209,7 +209,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // another of its operations, which has IPC_NOWAIT, is now impossible
+				errno = linux.EAGAIN // another operation of the same call is impossible now, and that one has IPC_NOWAIT
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--
@@ -286,7 +286,7 @@ func (s *State) Leave(c Caller, undo Undo) {
 	}
 }
 
-// SetTotals returns the number of sets, the number of semaphores, and the highest place of the table in use.
+// SetTotals returns the number of sets, the number of semaphores, and the highest index of the table in use.
 func (s *State) SetTotals() (count, semaphores int, highest int32) {
 	for _, t := range s.sets.all() {
 		semaphores += len(t.semaphores)

@@ -57,7 +57,7 @@ func run() error {
 		out      = flag.String("out", "results", "write the files into this `folder`")
 		from     = flag.String("from", "", "measure nothing; make the files again from this JSON `file`")
 		quick    = flag.Bool("quick", false, "one short run of everything")
-		only     = flag.String("only", "", "only tests whose names match this `expression`; names are like tap/pingpong")
+		only     = flag.String("only", "", "only tests whose names match this `expression`; names are like tap/pingpong, with -paths like 'IPv4, 100 Mbit/s, 10ms, 0.1 %, cubic'")
 		subjects = flag.String("subjects", "", "only these, by `names` with commas between: loam, gvisor, gvisor-vnet, linux")
 		strict   = flag.Bool("strict", false, "fail if Loam misses an aim")
 	)
@@ -84,7 +84,9 @@ func run() error {
 		o.Only = expression
 	}
 	if *paths {
-		return measurePaths(*out, *least*1e6, *rate*1e6, o.Reps)
+		return measurePaths(*out, o.Reps, func(r *path.Row) bool {
+			return *least*1e6 <= r.Path.Rate && r.Path.Rate <= *rate*1e6 && (o.Only == nil || o.Only.MatchString(r.Name()))
+		})
 	}
 	results, err := results(*from, o)
 	if err != nil {
@@ -102,10 +104,13 @@ func run() error {
 	return nil
 }
 
-// measurePaths measures long and lossy paths with a rate from least to most, in bits per second, and writes their
-// table.
-func measurePaths(folder string, least, most int64, reps int) error {
-	rows, err := path.Run(least, most, reps, os.Stderr)
+// measurePaths measures the rows of long and lossy paths for which the function pick
+// returns true, and writes their table. The folder is created first: a run takes minutes.
+func measurePaths(folder string, reps int, pick func(*path.Row) bool) error {
+	if err := os.MkdirAll(folder, 0o777); err != nil {
+		return err
+	}
+	rows, err := path.Run(pick, reps, os.Stderr)
 	if err != nil {
 		return err
 	}

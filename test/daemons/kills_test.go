@@ -103,7 +103,7 @@ func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Ra
 // fsck checks an image after its machine was killed: by Loam, and a copy by e2fsck after its own recovery.
 func fsck(t *testing.T, root string) {
 	t.Helper()
-	for { // until the killed machine has released the image
+	for { // repeated until the killed machine has released the image
 		f, err := imagefile.Check(root)
 		if err != nil && strings.Contains(err.Error(), "in use") {
 			time.Sleep(10 * time.Millisecond)

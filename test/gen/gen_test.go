@@ -55,7 +55,7 @@ func newLab(t testing.TB) *lab {
 	return l
 }
 
-// process is a run of the command.
+// process is a running "loam gen".
 type process struct {
 	*exec.Cmd
 	out  output
@@ -218,7 +218,7 @@ func awaitSink(t testing.TB, l *lab) {
 	}
 }
 
-// With --rx, one process is both ends and knows what was lost.
+// With --rx, one process sends and receives, so it knows how many frames were lost.
 func TestBothEnds(t *testing.T) {
 	netns.Need(t)
 	loam := build(t)
@@ -290,7 +290,7 @@ func TestSinkWithoutDevice(t *testing.T) {
 	}
 }
 
-// The command replays a capture completely, and sends the streams of a file.
+// "loam gen" replays a capture file completely, and sends the streams that a YAML file describes.
 func TestReplayAndRun(t *testing.T) {
 	l := newLab(t)
 	dir := t.TempDir()

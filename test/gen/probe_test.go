@@ -33,7 +33,7 @@ func probeLab(t testing.TB) *lab {
 	return l
 }
 
-// checkClean fails if a program or promiscuous mode is left on the near end.
+// checkClean fails if a BPF program or promiscuous mode is left on the near end of the veth.
 func checkClean(t testing.TB, l *lab) {
 	t.Helper()
 	i, err := net.InterfaceByName(l.near)
@@ -66,7 +66,7 @@ func addresses(t testing.TB, file string) map[string]int {
 	return all
 }
 
-// The command finds all addresses, reports them, and gives up its privileges.
+// "loam gen probe" finds all addresses that answer, writes them to a file, and leaves the interface unchanged.
 func TestProbe(t *testing.T) {
 	l := probeLab(t)
 	dir := t.TempDir()
@@ -108,7 +108,7 @@ func TestProbeIsKilled(t *testing.T) {
 	args := []string{"probe", "10.200.0.0/18", "--allow-private", "-o", out, "--resume", filepath.Join(dir, "state"), "--rate", "4000", "-q"}
 	for range kills {
 		p := l.start(t, false, args...)
-		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // at a random time
+		time.Sleep(time.Duration(rand.Int64N(int64(2500 * time.Millisecond)))) // kills at a random time
 		p.Process.Kill()
 		if err := p.Wait(); err != nil && !strings.Contains(err.Error(), "killed") {
 			t.Fatalf("%v\n%s", err, p.errs.String())

@@ -15,16 +15,16 @@ import (
 type aim struct {
 	name, than string
 	least      float64
-	// pairs is the number of short turns of each of the two that measure the ratio to one percent. 0: the ratio is
-	// far from the goal, and the turns for the table are precise enough.
+	// pairs is how often each of the two runs in short turns, one after the other, to measure the ratio to one percent.
+	// 0: the ratio is far from the goal, and the turns for the table are precise enough.
 	pairs int
 	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
 	// none.
 	bound string
 	// queues is the number of queues that Loam and the peer use; 0 means 1.
 	queues int
-	// float means that no thread of Loam or of the peer is bound to a processor in the pairs. A peer that is not
-	// bound moves away from a processor that another program uses; a bound thread would wait.
+	// float means that no thread of Loam or of the peer is bound to a processor in these short turns. A peer that is
+	// not bound moves away from a processor that another program uses; a bound thread would wait.
 	float bool
 }
 
@@ -60,8 +60,8 @@ type outcome struct {
 	Name  string  `json:"name"`
 	Than  string  `json:"than"`
 	Least float64 `json:"least"`
-	// Ratio is the median of the rounds' ratios by CPU time, and Wall by wall time. With more queues
-	// only the ratio by wall time is known, and both fields hold it.
+	// In each round, every contestant runs once. Ratio is the median of the rounds' ratios by CPU time, and Wall by
+	// wall time. With more queues only the ratio by wall time is known, and both fields hold it.
 	Ratio float64 `json:"ratio"`
 	Wall  float64 `json:"wall"`
 	Met   bool    `json:"met"` // whether Ratio is at least Least

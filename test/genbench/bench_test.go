@@ -141,9 +141,9 @@ const (
 	pairWarm = 150 * time.Millisecond
 )
 
-// pairs measures methods again whose speed is close to their peer's, or to the bound of the aim:
-// the two alone, in many short turns, each with a new process or a new socket, because the placement in
-// memory alone can make a difference of a few percent. The result is by the key of the aim.
+// pairs measures methods again whose speed is close to the speed of their peer, or to the bound of the aim. Only a
+// method and its peer run, in many short turns. Each turn has a new process or a new socket, because the placement in
+// memory alone can make a difference of a few percent. The key of the result is the key of the aim.
 //
 // floating are Loam's methods without threads that are bound to processors, for peers that are not bound either.
 func pairs(t testing.TB, all, floating []bench.Contestant, o bench.Options) map[string][]bench.Row {

@@ -127,7 +127,7 @@ func TestDNSForwarder(t *testing.T) {
 	l.must(err)
 	l.wantDNS(newResolver(guest, lease.DNS[0]))
 	counters := gateway.Counters()
-	if n := counters.Get(usernet.DNSAnswered); n != 3 { // two over UDP and one over TCP
+	if n := counters.Get(usernet.DNSAnswered); n != 3 { // two queries over UDP and one over TCP
 		t.Errorf("the gateway had %d questions answered, want 3:\n%s", n, counters.String())
 	}
 }

@@ -62,7 +62,8 @@ func eachFault(t *testing.T, variants []variant, test func(l *lab, v variant)) {
 	}
 }
 
-// TestFaultyTransfer checks that a stream arrives unchanged, in each direction and in both at once.
+// TestFaultyTransfer checks that a stream arrives unchanged over a link with faults, in each direction and in both at
+// once.
 func TestFaultyTransfer(t *testing.T) {
 	eachFault(t, faultVariants, func(l *lab, v variant) {
 		size := scale(v.size, quickSize) << 20
@@ -75,7 +76,7 @@ func TestFaultyTransfer(t *testing.T) {
 	})
 }
 
-// TestFaultyMany checks the same for a thousand connections at once.
+// TestFaultyMany checks that the streams of a thousand connections at once arrive unchanged over a link with faults.
 func TestFaultyMany(t *testing.T) {
 	eachFault(t, faultVariants[:2], func(l *lab, v variant) {
 		l.meet()
@@ -129,7 +130,7 @@ func insist(client net.Conn, server net.PacketConn, size, salt int) error {
 		for {
 			n, _, err := server.ReadFrom(got)
 			if errors.Is(err, os.ErrDeadlineExceeded) {
-				break // lost: send it again
+				break // the datagram is lost: send it again
 			}
 			if err != nil {
 				return err

@@ -33,7 +33,7 @@ func newSnoopingLab(t *testing.T, igmp, mld int) *lab {
 	l.makeTap(setup{}, kernel)
 	l.ip("link", "add", l.snooper(), "type", "bridge", "mcast_snooping", "1",
 		"mcast_igmp_version", fmt.Sprint(igmp), "mcast_mld_version", fmt.Sprint(mld),
-		"mcast_startup_query_interval", "100", "mcast_query_response_interval", "100") // in hundredths of a second
+		"mcast_startup_query_interval", "100", "mcast_query_response_interval", "100") // the times are in hundredths of a second
 	l.ip("link", "set", l.snooper(), "type", "bridge", "mcast_querier", "1") // enabled last, because the querier first waits for the maximum response time
 	l.Cleanup(func() { l.ip("link", "del", l.snooper()) })
 	l.ip("link", "add", l.port(), "type", "veth", "peer", "name", l.sender())

@@ -161,7 +161,7 @@ func (a *attacker) noise() []byte {
 	case 0:
 		b[0] = byte(a.rng.Uint32()) // version and header length
 	case 1:
-		b[20+12] = byte(a.rng.IntN(5)) << 4 // length of the TCP header, too short; the checksum is computed for it
+		b[20+12] = byte(a.rng.IntN(5)) << 4 // length of the TCP header, which is too short; the checksum is correct nevertheless
 		h, segment, err := wire.ParseIPv4(b)
 		if err == nil {
 			binary.BigEndian.PutUint16(segment[16:], 0)

@@ -154,7 +154,7 @@ func serveIperf(ln net.Listener, until time.Time) (moved int64, err error) {
 	}
 	err = errors.Join(expect(control, iperfEnd), say(control, iperfResults), receiveJSON(control, &theirs))
 	for _, c := range streams {
-		c.SetDeadline(time.Unix(1, 0)) // ends every read and write
+		c.SetDeadline(time.Unix(1, 0)) // makes every read and write return
 	}
 	wg.Wait()
 	for i, c := range streams {

@@ -50,7 +50,7 @@ func TestPathMTU(t *testing.T) {
 			return err
 		}
 		l.must(write(1500))
-		if how == stack.DiscoverDont || how >= stack.DiscoverInterface { // without DF, the kernel fragments it
+		if how == stack.DiscoverDont || how >= stack.DiscoverInterface { // these modes send without DF, and the kernel fragments the packet
 			continue
 		}
 		l.eventually("the MTU of the path is known", func() bool {

@@ -26,7 +26,7 @@ func pingSizes(mtu int) []int {
 // including the first request, for which Linux must be found by ARP.
 func TestPingFromLinux(t *testing.T) {
 	eachSize(t, pingSizes, func(l *lab, size int) {
-		for range 2 { // one request each: ping waits for the second reply only twice as long as the first took
+		for range 2 { // each run of ping sends one request: for a second reply, ping waits only twice as long as the first took
 			out := l.run("ping", "-n", "-c", "1", "-W", "60", "-p", "5a", "-s", strconv.Itoa(size), l.loam.addr.String())
 			if !strings.Contains(out, " 1 received, 0% packet loss") || strings.Contains(out, "wrong") || strings.Contains(out, "DUP") {
 				l.Errorf("%d bytes:\n%s", size, out)

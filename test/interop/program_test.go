@@ -95,7 +95,7 @@ func (l *lab) start(program string, args ...string) *service {
 	l.need(program)
 	s := &service{lab: l, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	s.cmd.WaitDelay = time.Second // for a child process that keeps our pipe open
+	s.cmd.WaitDelay = time.Second // a child process of the program may keep our pipe open
 	s.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	l.must(s.cmd.Start())
 	go func() {
@@ -103,7 +103,7 @@ func (l *lab) start(program string, args ...string) *service {
 		close(s.ended)
 	}()
 	l.Cleanup(func() {
-		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // also its child processes
+		syscall.Kill(-s.cmd.Process.Pid, syscall.SIGKILL) // kills the program and its child processes
 		<-s.ended
 		if l.Failed() {
 			l.Logf("%s said:\n%s", program, s.output.String())

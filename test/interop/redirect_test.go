@@ -19,7 +19,8 @@ import (
 //
 //	Loam ── tap ── bridge, the router ── veth ── the better router, and the network behind it
 
-// newDetourLab returns a lab with these two routers. beyond and beyond6 are addresses behind the better router.
+// newDetourLab returns a lab with the two routers of the drawing above. beyond and beyond6 are addresses
+// behind the better router.
 func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	t.Helper()
 	l, kernel := openLab(t)
@@ -67,7 +68,8 @@ func newDetourLab(t *testing.T, beyond, beyond6 string) *lab {
 	return l
 }
 
-// TestRedirect checks that Loam follows redirects, so that it no longer needs the kernel.
+// TestRedirect checks that Loam follows redirects: afterwards it reaches the network behind the better router without
+// the kernel.
 func TestRedirect(t *testing.T) {
 	const beyond, beyond6 = "198.51.100.1", "2001:db8:f::1"
 	l := newDetourLab(t, beyond, beyond6)

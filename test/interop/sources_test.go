@@ -188,7 +188,7 @@ func TestSourcesAsLinux(t *testing.T) {
 		exclude bool
 		sources []int
 	}{
-		{false, []int{0}}, {false, []int{0, 1}}, {false, []int{1, 2}}, // ALLOW; ALLOW; ALLOW and BLOCK
+		{false, []int{0}}, {false, []int{0, 1}}, {false, []int{1, 2}}, // records that each filter causes: ALLOW; ALLOW; ALLOW and BLOCK
 		{true, []int{0}}, {true, []int{1}}, {true, nil}, // TO_EX; ALLOW and BLOCK; ALLOW
 		{false, []int{2}}, {false, nil}, {true, nil}, {false, nil}, // TO_IN; BLOCK; TO_EX; TO_IN
 	} {
@@ -210,7 +210,7 @@ func TestSourcesAsLinux(t *testing.T) {
 	}
 }
 
-// after returns the address n places after a.
+// after returns the address that is n places after the address a.
 func after(a netip.Addr, n int) netip.Addr {
 	for range n {
 		a = a.Next()

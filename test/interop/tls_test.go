@@ -35,7 +35,7 @@ func TestHTTP2(t *testing.T) {
 		client := server.Client()
 		transport := client.Transport.(*http.Transport)
 		transport.DialContext = d.client.dial
-		transport.TLSClientConfig.ServerName = "example.com" // the name in its certificate
+		transport.TLSClientConfig.ServerName = "example.com" // the name in the server's certificate
 		var g errgroup.Group
 		for i := range scale(60, 20) {
 			g.Go(func() error { return post(l.ctx, client, server.URL, 100*i*i) })

@@ -31,7 +31,7 @@ func TestTransfer(t *testing.T) {
 // send transfers a stream and logs its rate.
 func (l *lab) send(what string, from, to conn, size int) {
 	l.Helper()
-	streamHash(size) // computed now, because it takes time
+	streamHash(size) // computed before the transfer, because it takes time
 	began := time.Now()
 	if err := transfer(from, to, size); err != nil {
 		l.Fatalf("%s: %v", what, err)

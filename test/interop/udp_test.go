@@ -118,13 +118,13 @@ func there(client net.Conn, server net.PacketConn, size int) error {
 
 // udpBulk sends count datagrams, with at most a window of them in transit.
 func udpBulk(client net.Conn, server net.PacketConn, count, queues int) error {
-	const window = 32 // in buffers of at most 8 kB each; Linux holds 212,992 bytes of them
+	const window = 32 // datagrams in transit, in buffers of at most 8 kB each; Linux's receive buffer holds 212,992 bytes
 	r := rand.New(rand.NewPCG(1, 2))
 	got := make([]byte, stack.MaxUDP+1)
 	for done := 0; done < count; done += window {
 		var sizes [window]int
 		for i := range sizes {
-			sizes[i] = 100*i + r.IntN(100) // all different
+			sizes[i] = 100*i + r.IntN(100) // all sizes are different
 			if _, err := client.Write(block[i : i+sizes[i]]); err != nil {
 				return err
 			}

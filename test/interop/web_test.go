@@ -108,7 +108,7 @@ func TestNginx(t *testing.T) {
 	url := l.startNginx(size)
 	client := &http.Client{Transport: &http.Transport{DialContext: l.stack.DialContext}}
 	defer client.CloseIdleConnections()
-	for range 3 { // on one connection
+	for range 3 { // three requests on one connection
 		r, err := client.Get(url + "/stream")
 		l.must(err)
 		if err := receiveStream(r.Body, size); err != nil {
@@ -129,7 +129,7 @@ func (l *lab) startNginx(size int) string {
 	l.Helper()
 	l.need("nginx")
 	dir := l.TempDir()
-	l.must(os.Chmod(dir, 0o755)) // for its worker process, which is not root
+	l.must(os.Chmod(dir, 0o755)) // nginx's worker process, which is not root, must be able to read the file
 	l.must(os.Chmod(filepath.Dir(dir), 0o755))
 	f, err := os.Create(filepath.Join(dir, "stream"))
 	l.must(err)

@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// The network. It exists only for this process and its children.
+// Names and addresses of the network, which exists only for this process and its children.
 const (
 	tap     = "tap0"
 	host    = "10.9.0.1/24"
@@ -59,7 +59,7 @@ func main() {
 
 // run takes the profiles and writes the result. dir is a temporary folder.
 func run(dir string) error {
-	runtime.LockOSThread() // because Unshare changes the network namespace of the thread
+	runtime.LockOSThread() // because Unshare changes only the network namespace of this thread
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("run it as root: %w", err)
 	}

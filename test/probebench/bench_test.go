@@ -22,7 +22,7 @@ var (
 	update  = flag.Bool("update", false, "write docs/probe")
 )
 
-// few are the targets of the short run.
+// few is the prefix that contains the targets of the short run.
 const few = "10.0.0.0/18"
 
 // row is the result of one prober over all its turns.
@@ -145,7 +145,7 @@ type outcome struct {
 	PerCPU float64 `json:"per_cpu"` // ratio of addresses found per second of processor time
 	Sent   float64 `json:"sent"`    // ratio of probes sent per second
 	Bound  float64 `json:"bound"`   // ratio of the bound's addresses per second to the peer's
-	Met    bool    `json:"met"`     // by addresses found per second
+	Met    bool    `json:"met"`     // the aim for the addresses found per second is met
 }
 
 // wanted is how many times as many addresses per second Loam should find.
@@ -167,7 +167,7 @@ func (o outcome) verdict() string {
 	return "missed"
 }
 
-// judge compares the first row, and the bound, with the other rows.
+// judge compares the first row (Loam), and the bound, with the other rows.
 func judge(rows []row, bound *row) (all []outcome) {
 	for _, peer := range rows[1:] {
 		ratio := func(runs []run, figure func(run) float64) float64 {

@@ -43,7 +43,7 @@ func (l *lab) bound(t testing.TB, read func() uint64) run {
 		lanes.Go(func() { l.ask(t, uint32(i), uint32(processors)) })
 	}
 	lanes.Wait()
-	time.Sleep(100 * time.Millisecond) // for the last replies to arrive
+	time.Sleep(100 * time.Millisecond) // waits for the last replies to arrive
 	var r run
 	var span time.Duration
 	r.CPU = (processorTime(t) - before).Seconds()

@@ -55,7 +55,7 @@ func newLab(t testing.TB, dir string, targets, answering netip.Prefix) *lab {
 	netns.IP(t, "route", "add", targets.String(), "via", farAddress)
 	l.IP(t, "route", "add", "local", answering.String(), "dev", "lo")
 	if answering != targets {
-		l.IP(t, "route", "add", "blackhole", targets.String()) // the kernel sends no error for these
+		l.IP(t, "route", "add", "blackhole", targets.String()) // silent targets: the kernel sends no error for packets to them
 	}
 	return l
 }
@@ -89,7 +89,7 @@ func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 type watch struct {
 	stop chan struct{} // closed by done
 	over chan struct{} // closed when the watcher has ended
-	// Written by the watcher until over is closed.
+	// The watcher writes these fields until it ends, when it closes the channel over.
 	frames      uint64
 	first, last time.Time
 }
@@ -153,7 +153,7 @@ func (w *watch) loop(read func() uint64) {
 	}
 }
 
-// done ends the watch.
+// done ends the watch. It returns the number of frames, and the time from the first frame to the last.
 func (w *watch) done() (frames uint64, span time.Duration) {
 	close(w.stop)
 	<-w.over

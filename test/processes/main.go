@@ -4,7 +4,7 @@
 // kernel, in the same emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
-//	go run ./test/processes -profile PREFIX
+//	go run ./test/processes -profile ROW [-after TIME]
 //
 // The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
 // wrk. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
@@ -23,13 +23,14 @@ import (
 )
 
 var (
-	cpus = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
-	span = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
-	only = flag.String("only", "", "run only redis, nginx, or the rows of micro that begin with this text")
-	reps = flag.Int("reps", 3, "runs of each machine")
-	many = flag.Bool("count", false, "count instructions instead of time, on one CPU")
-	rows = flag.String("profile", "", "print the functions of Loam that run while the rows of micro that begin with this text run, and nothing else")
-	out  = flag.String("out", "", "the file to write the table to; empty: standard output")
+	cpus  = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
+	span  = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
+	only  = flag.String("only", "", "run only redis, nginx, or the rows of micro that begin with this text")
+	reps  = flag.Int("reps", 3, "runs of each machine")
+	many  = flag.Bool("count", false, "count instructions instead of time, on one CPU")
+	rows  = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")
+	after = flag.Duration("after", 0, "with -profile: pause before the trace, for a server to start")
+	out   = flag.String("out", "", "the file to write the table to; empty: standard output")
 )
 
 func main() {

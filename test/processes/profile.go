@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// With -profile, one row of micro runs on Loam only, and for a short time the emulator logs the address of each
+// With -profile, one row runs on Loam only, and for a short time the emulator logs the address of each
 // instruction (QEMU's -singlestep and its log of executed blocks). The result is exact: the number of instructions in
 // each function, per system call.
 
@@ -42,7 +42,7 @@ func profile(ctx context.Context, dir, row string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := b.onLoam(ctx, 1, workload{command: []string{"/micro", "-only", row, "-span", patience.String()}})
+	cmd := b.onLoam(ctx, 1, workload{command: endless(row)})
 	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the trace
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -57,6 +57,7 @@ func profile(ctx context.Context, dir, row string) error {
 	}
 	defer c.Close()
 	go io.Copy(io.Discard, c) // discards the monitor's prompts
+	time.Sleep(*after)
 	for range traceTries {
 		time.Sleep(tracePause)
 		fmt.Fprintf(c, "logfile %s\n", trace)
@@ -76,6 +77,29 @@ func profile(ctx context.Context, dir, row string) error {
 		trace += "+" // the emulator reopens its log only under another name
 	}
 	return fmt.Errorf("%s makes too few system calls: %s", row, output.Bytes())
+}
+
+// endless returns a command that runs a row until it is killed: a row of micro, or one of redis or nginx by its name in the table.
+func endless(row string) []string {
+	words := strings.Fields(strings.ReplaceAll(row, ",", " "))
+	shell := func(start, client string) []string {
+		return []string{"/usr/bin/dash", "-c", start + "\n" + client}
+	}
+	switch {
+	case len(words) >= 4 && words[0] == "redis": // redis GET, 50 clients, pipelines of 16
+		return shell(redisServer, fmt.Sprintf("/usr/bin/redis-benchmark -t %s -c %s -n 100000000 -P %s", strings.ToLower(words[1]), words[2], pipeline(words)))
+	case len(words) >= 7 && words[0] == "nginx": // nginx, file of 1 KiB, 64 connections
+		return shell(nginxServer, fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
+	}
+	return []string{"/micro", "-only", row, "-span", patience.String()}
+}
+
+// pipeline returns the number of requests in a pipeline of redis: the last word of a row's name, or 1.
+func pipeline(words []string) string {
+	if n := words[len(words)-1]; len(words) > 4 {
+		return n
+	}
+	return "1"
 }
 
 // dial connects to a socket that is created soon.
@@ -164,7 +188,8 @@ func (p *profiled) String() string {
 	return b.String()
 }
 
-// replaceEmulator puts a qemu-system-x86_64 in front of PATH that adds options to machines.
+// replaceEmulator puts a folder at the front of PATH. Its qemu-system-x86_64 is a script that calls QEMU, with further
+// options if QEMU runs a machine.
 func replaceEmulator(dir, options string) error {
 	real, err := exec.LookPath("qemu-system-x86_64")
 	if err != nil {

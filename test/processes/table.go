@@ -4,8 +4,10 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -19,7 +21,7 @@ type key struct {
 
 // table holds all results, in nanoseconds per operation.
 type table struct {
-	rows    []string // in the order of the first result
+	rows    []string // names of the rows, in the order of their first results
 	cpus    []int
 	results map[key][]float64
 }
@@ -46,21 +48,45 @@ func (t *table) median(k key) float64 {
 	return all[len(all)/2]
 }
 
+// Texts of the pages. Each explains the columns of the table that follows it.
+const (
+	countTitle = "# Instructions of Linux programs on Loam beside a Linux guest"
+	countIntro = "This page was made by `go run ./test/processes -count` on %s." + ` Loam and Linux run the same program files in
+virtual machines of QEMU, which emulates and counts every instruction, with the same memory and one CPU. Linux is Debian's
+cloud kernel without mitigations.
+
+- **operation** is what a program does once. All instructions of the machine count: those of the program, its libraries and
+  the kernel; for redis and nginx also those of the client, which runs in the same machine.
+- **Linux** and **Loam** are the numbers of instructions for one operation, to three digits.
+- **Linux / Loam** is the first number divided by the second: above 1, Loam needs fewer instructions.
+`
+	timeTitle = "# Times of Linux programs on Loam beside a Linux guest"
+	timeIntro = "This page was made by `go run ./test/processes -reps %d` on %s," + ` on a machine with %d CPUs. Loam and Linux run the same
+program files in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs. Linux is
+Debian's cloud kernel without mitigations.
+
+- **operation** is what a program does once.
+- **Linux** and **Loam** are the microseconds of one operation: the median of all runs.
+- **Linux / Loam** is the first time divided by the second: above 1, Loam is faster.
+`
+)
+
 // String returns the table as Markdown.
 func (t *table) String() string {
 	var b strings.Builder
 	date := time.Now().Format("2 January 2006")
+	show := micros
 	if *many {
-		b.WriteString("# Instructions of Linux programs on Loam beside a Linux guest\n\n")
-		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -count` on %s. Figures are thousands of instructions for one\n", date)
+		b.WriteString(countTitle + "\n\n")
+		fmt.Fprintf(&b, countIntro, date)
+		show = instructions
 	} else {
-		b.WriteString("# Linux programs on Loam beside a Linux guest\n\n")
-		fmt.Fprintf(&b, "This page was made by `go run ./test/processes -reps %d` on %s, on a machine with %d CPUs. Figures are medians of the microseconds for one\n", *reps, date, runtime.NumCPU())
+		b.WriteString(timeTitle + "\n\n")
+		fmt.Fprintf(&b, timeIntro, *reps, date, runtime.NumCPU())
 	}
-	b.WriteString("operation. Loam and Linux run in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and\n")
-	b.WriteString("CPUs. Linux is Debian's cloud kernel without mitigations. \"Linux / Loam\" is Linux's figure divided by Loam's: above 1, Loam\nneeds less.\n\n| operation |")
+	b.WriteString("\n| operation |")
 	for _, n := range t.cpus {
-		fmt.Fprintf(&b, " Linux, %d CPU | Loam | Linux / Loam |", n)
+		fmt.Fprintf(&b, " Linux, %s | Loam, %s | Linux / Loam |", count(strconv.Itoa(n), "CPU"), count(strconv.Itoa(n), "CPU"))
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---:|---:|---:|", len(t.cpus)) + "\n")
 	for _, row := range t.rows {
@@ -71,16 +97,31 @@ func (t *table) String() string {
 			if linux > 0 && loam > 0 {
 				ratio = fmt.Sprintf("%.2f", linux/loam)
 			}
-			fmt.Fprintf(&b, " %s | %s | %s |", micros(linux), micros(loam), ratio)
+			fmt.Fprintf(&b, " %s | %s | %s |", show(linux), show(loam), ratio)
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
 }
 
+// micros shows nanoseconds as microseconds.
 func micros(ns float64) string {
 	if ns == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.3g", ns/1000)
+}
+
+// instructions shows a number with three significant digits and separated thousands. With -count, a nanosecond is an
+// instruction.
+func instructions(n float64) string {
+	if n == 0 {
+		return "-"
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(n))-2)
+	text := strconv.Itoa(int(math.Round(n/unit) * unit))
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }

@@ -96,11 +96,26 @@ func parseMicro(output string, add func(string, float64)) {
 	}
 }
 
-// redis runs the server and its benchmark over the loopback of the machine: one client, fifty, and fifty with pipelines of 16
-// requests.
-const redis = `
+// count returns a number of things as text.
+func count(n, thing string) string {
+	if n == "1" {
+		return n + " " + thing
+	}
+	return n + " " + thing + "s"
+}
+
+// sizeText separates the number and the unit of a size such as 1KiB.
+func sizeText(size string) string { return size[:1] + " " + size[1:] }
+
+// redisServer starts redis and waits until it answers.
+const redisServer = `
 /usr/bin/redis-server --save '' --daemonize no --loglevel warning --io-threads 1 >/tmp/redis.log 2>&1 &
 until /usr/bin/redis-cli ping >/dev/null 2>&1; do /usr/bin/sleep 0.1; done
+`
+
+// redis runs the server and its benchmark over the loopback of the machine: one client, fifty, and fifty with pipelines of 16
+// requests.
+const redis = redisServer + `
 for c in '1 2000 1' '50 10000 1' '50 40000 16'; do
 	set -- $c
 	/usr/bin/redis-benchmark -t set,get -c $1 -n $2 -P $3 --csv | while IFS= read -r line; do echo "redis $1 $3 $line"; done
@@ -125,7 +140,7 @@ func parseRedis(output string, add func(string, float64)) {
 		if err != nil || rate == 0 {
 			continue
 		}
-		name := fmt.Sprintf("redis %s, %s clients", test, words[1])
+		name := fmt.Sprintf("redis %s, %s", test, count(words[1], "client"))
 		if words[2] != "1" {
 			name += ", pipelines of " + words[2]
 		}
@@ -133,9 +148,8 @@ func parseRedis(output string, add func(string, float64)) {
 	}
 }
 
-// nginx runs the server with one worker, and wrk over the loopback of the machine: files of 1 KiB and 1 MiB, with one
-// connection and with 64.
-const nginx = `
+// nginxServer starts nginx with one worker, with files of 1 KiB and 1 MiB, and waits until it answers.
+const nginxServer = `
 echo root:x:0:0:root:/:/bin/sh > /etc/passwd
 echo root:x:0: > /etc/group
 echo 'user root root; daemon off; worker_processes 1; pid /tmp/nginx.pid; error_log stderr warn; events { worker_connections 1024; }
@@ -151,6 +165,10 @@ for i in 1 2 3 4 5 6 7 8 9 10; do text=$text$text; done
 printf %s "$text" > /tmp/1MiB
 /usr/sbin/nginx -e stderr -c /tmp/nginx.conf &
 until /usr/bin/wrk -t 1 -c 1 -d 1s http://127.0.0.1:8080/1KiB | while IFS= read -r line; do case $line in Requests/sec*) exit 1;; esac; done; [ $? = 1 ]; do /usr/bin/sleep 0.1; done
+`
+
+// nginx runs the server, and wrk over the loopback of the machine: files of 1 KiB and 1 MiB, with one connection and with 64.
+const nginx = nginxServer + `
 for c in '1KiB 1' '1KiB 64' '1MiB 1' '1MiB 64'; do
 	set -- $c
 	/usr/bin/wrk -t 1 -c $2 -d 2s --timeout 60s http://127.0.0.1:8080/$1 | while IFS= read -r line; do
@@ -169,7 +187,7 @@ func parseNginx(output string, add func(string, float64)) {
 		if len(words) < 5 || words[0] != "nginx" {
 			continue
 		}
-		row := fmt.Sprintf("nginx %s, %s connections", words[1], words[2])
+		row := fmt.Sprintf("nginx, file of %s, %s", sizeText(words[1]), count(words[2], "connection"))
 		rate, err := strconv.ParseFloat(words[4], 64)
 		switch {
 		case words[3] != "Requests/sec:":

@@ -22,9 +22,9 @@ var (
 type server struct {
 	name string
 	what string
-	pkg  string                                 // with its version; for a server of this tree, its folder
+	pkg  string                                 // path of the package with its version; for a server of this tree, its folder
 	slow bool                                   // takes minutes to build: only with -all
-	udp  bool                                   // uses a UDP port too
+	udp  bool                                   // the server uses a UDP port, too
 	args func(dir string, port int) []string    // returns the arguments; dir is an empty folder for the server
 	up   func(ctx context.Context, p int) error // returns nil when the server answers
 	load []load

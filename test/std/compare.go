@@ -69,7 +69,7 @@ func compare(loam, linux results) []difference {
 
 // reason explains why a test differs.
 type reason struct {
-	when          string // always; full: not with -short; may: only sometimes; stops: the test would end the others
+	when          string // "always"; "full": not with -short; "may": only sometimes; "stops": the test would end the others
 	pkg, name     string // name is a pattern of path.Match; "-" is the package itself
 	why           string
 	differs, seen bool
@@ -87,8 +87,8 @@ func entries(text string) iter.Seq[string] {
 	}
 }
 
-// readReasons reads lines of "when package test why". A prefix "PLATFORM:" before when restricts the
-// line to that platform.
+// readReasons reads lines with the fields WHEN PACKAGE TEST WHY. A prefix "PLATFORM:" of
+// the field WHEN restricts the line to that platform.
 func readReasons(text, platform string) ([]*reason, error) {
 	var list []*reason
 	for line := range entries(text) {

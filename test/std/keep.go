@@ -63,8 +63,8 @@ func (e *event) ended() (verdict, bool) {
 	return "", false
 }
 
-// origin identifies the builds of Loam and Go for which a folder was made. A run of other builds does
-// not continue it.
+// origin identifies the builds of Loam and Go for which a folder of outputs was made. A run of other builds does not
+// continue it.
 type origin struct {
 	Loam   string // hash of the loam command
 	Go     string

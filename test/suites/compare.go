@@ -53,7 +53,7 @@ func (d difference) String() string {
 	return s
 }
 
-// comparison is the result of a unit.
+// comparison is the result of a unit, which is a part of a test suite.
 type comparison struct {
 	unit
 	tests     int // tests that ran on at least one side

@@ -30,7 +30,7 @@ type options struct {
 	only  string // the suite or SUITE:UNIT to run; empty: all
 	from  bool   // evaluate the outputs that were kept, and run nothing
 	again bool   // run units on Linux again, although their output is kept
-	side  string // "loam" or "linux": run only this side, without a report; otherwise both
+	side  string // "loam" or "linux": run the tests on this side only, without a report; otherwise on both
 	keep  string // folder of the outputs
 	cpus  int
 }
@@ -111,7 +111,9 @@ func (o *options) report(all, chosen []unit) error {
 	return judge(list, len(chosen) == len(all))
 }
 
-// choose returns the units of a suite, or the unit, that only names. All are returned if it is empty.
+// choose returns the units that the user has selected. Of the parameter only, "SUITE"
+// means all units of a suite, and "SUITE:UNIT" means one unit. If the text is empty, it
+// returns all units.
 func choose(all []unit, only string) []unit {
 	suite, name, one := strings.Cut(only, ":")
 	var list []unit

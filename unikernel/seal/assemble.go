@@ -47,7 +47,7 @@ type assembler struct {
 	pid    []int // indices of instructions that compare with the process ID
 }
 
-// distances is a jump whose targets have not been placed yet.
+// distances records a jump instruction whose distances are filled in when its target labels are placed.
 type distances struct {
 	at      int
 	yes, no label

@@ -1,6 +1,6 @@
 package model
 
-// mmioDevice provides the registers of a device over MMIO (section 4.2.2).
+// mmioDevice provides the registers of a device over MMIO (virtio 1.2 section 4.2.2).
 type mmioDevice struct {
 	*Device
 	gsi uint32
@@ -25,7 +25,7 @@ func (m *Machine) AddMMIO(d *Device, queues int) (address uint64, size int, gsi 
 	return mmioBase + uint64(i)*mmioSize, mmioSize, t.gsi
 }
 
-// Offsets of the registers, in the order of the standard (section 4.2.2).
+// Offsets of the registers, in the order of the standard (virtio 1.2 section 4.2.2).
 const (
 	mMagic = 0x000 + 4*iota
 	mVersion

@@ -47,7 +47,7 @@ type netEnd struct {
 
 // netLine holds the frames on the wire in one direction, for one queue pair.
 type netLine struct {
-	mu     sync.Mutex // guards all
+	mu     sync.Mutex // guards all fields of the netLine
 	frames [wireDepth][]byte
 	head   int
 	count  int
@@ -118,8 +118,8 @@ func (e *netEnd) receive(d *Device, q *Queue, l *netLine) (received bool) {
 	return received
 }
 
-// deliver writes a frame into as many buffers as the frame needs (section 5.1.6.4). If there are too few buffers,
-// deliver returns false and uses none.
+// deliver writes a frame into as many buffers as the frame needs (virtio 1.2 section 5.1.6.4). If there are too few
+// buffers, deliver returns false and uses none.
 func (e *netEnd) deliver(d *Device, q *Queue, frame []byte) bool {
 	u := &e.used
 	u.heads, u.written = u.heads[:0], u.written[:0]

@@ -6,8 +6,8 @@ import (
 	"loam/driver"
 )
 
-// function is a virtio device on the PCI bus (section 4.1). It consists of a configuration space and of one BAR that
-// contains all registers.
+// function is a virtio device on the PCI bus (virtio 1.2 section 4.1). It consists of a configuration space and of one
+// BAR that contains all registers.
 type function struct {
 	*Device
 	*slot
@@ -21,7 +21,7 @@ type slot struct {
 	size    uint32 // size of the BAR in bytes
 	gsi     uint32
 
-	mu     sync.Mutex       // guards all below
+	mu     sync.Mutex       // guards the fields below
 	table  []driver.Message // vector table of MSI-X
 	masked []bool
 }
@@ -68,7 +68,7 @@ func (m *Machine) AddPCI(d *Device, queues, vectors int) {
 	d.start(m, queues, f.raise)
 }
 
-// capability writes a virtio capability (section 4.1.4).
+// capability writes a virtio capability (virtio 1.2 section 4.1.4).
 func (f *function) capability(at, next uint8, kind, offset, length uint32) {
 	f.config[at/4] = kind<<24 | 20<<16 | uint32(next)<<8 | 9
 	f.config[at/4+2], f.config[at/4+3] = offset, length
@@ -144,7 +144,7 @@ func (f *function) answer(at, width int) uint64 {
 	return f.common(at)
 }
 
-// common reads a register of the common configuration (section 4.1.4.3).
+// common reads a register of the common configuration (virtio 1.2 section 4.1.4.3).
 func (f *function) common(at int) uint64 {
 	d, q := f.Device, f.queue()
 	switch at {

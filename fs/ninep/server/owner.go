@@ -164,8 +164,8 @@ func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 	return unix.Chmod(p, mode|unix.S_ISVTX)
 }
 
-// dressNew gives a new file its mode and owner. kind is the type on the host, and mode that for the client. A file
-// system without attributes of class user leaves the owner as it is.
+// dressNew gives a new file its mode and owner. kind is the type of the file on the host; mode includes the type
+// that the client sees. If the host's file system does not support user attributes, the owner does not change.
 func (s *session) dressNew(fd int, kind, mode, uid, gid uint32, device uint64) error {
 	o := override{uid: -1, gid: -1, bits: mode & specialBits}
 	if uid != s.owner.uid {

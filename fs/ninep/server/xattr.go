@@ -11,7 +11,7 @@ import (
 // xattr is a FID of an extended attribute: its value for reading, or the new value to set.
 type xattr struct {
 	value  []byte
-	create bool // the FID is of XattrCreate, and not of XattrWalk
+	create bool // XattrCreate created the FID, not XattrWalk
 	name   string
 	size   int // size of the new value
 	flags  int

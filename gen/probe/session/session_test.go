@@ -153,7 +153,7 @@ func TestOpenPortsAreReset(t *testing.T) {
 			}
 			defer ln.Close()
 			o := l.options
-			o.Targets = ranges(t, "10.200.0.0/25") // as many addresses as the backlog of half-open connections has room for
+			o.Targets = ranges(t, "10.200.0.0/25") // 128 addresses, as many as the backlog of half-open connections has room for
 			o.Method, o.Probe.Kind, o.Probe.Ports = method, probe.SYN, []uint16{80}
 			sum, err := Run(t.Context(), o)
 			if err != nil || sum.Answers[probe.SYNACK] != 128 {

@@ -21,7 +21,7 @@ var (
 // addresses.
 type Set struct {
 	is4   bool
-	spans []span // ascending, not adjacent and not overlapping
+	spans []span // ranges of addresses, ascending, not adjacent and not overlapping
 	size  uint64
 }
 
@@ -80,7 +80,8 @@ func merge(rs []Range) (ps []piece) {
 	return ps
 }
 
-// subtract returns the parts of from that are not in without. Both must be results of merge.
+// subtract returns the parts of the first list that are not in the second. Both lists
+// must be results of merge.
 func subtract(from, without []piece) (left []piece) {
 	for _, p := range from {
 		gone := false

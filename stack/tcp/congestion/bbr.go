@@ -30,7 +30,7 @@ package congestion
 //   - The windowed maxima have two slots, each half of the window long, which section 2.10 permits for
 //     max_bw.
 
-// bbrState is BBR.state.
+// bbrState is the phase that BBR is in (BBR.state of the draft).
 type bbrState uint8
 
 const (
@@ -43,7 +43,7 @@ const (
 	bbrProbeRTT
 )
 
-// acksPhase is BBR.ack_phase (section 2.13): what acknowledgments reveal about the last probe.
+// acksPhase is BBR.ack_phase (section 2.13 of the BBR draft): what acknowledgments reveal about the last probe.
 type acksPhase uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	acksProbeStopping
 )
 
-// bbrGains holds the gains of each state in percent (section 5.6.1).
+// bbrGains holds the gains of each state in percent (section 5.6.1 of the BBR draft).
 var bbrGains = [...]struct{ pacing, cwnd uint64 }{
 	bbrStartup:     {277, 200},
 	bbrDrain:       {50, 200},
@@ -65,13 +65,13 @@ var bbrGains = [...]struct{ pacing, cwnd uint64 }{
 	bbrProbeRTT:    {100, 50},
 }
 
-// Design parameters (sections 2.5 to 2.7 and 2.15).
+// Design parameters (sections 2.5 to 2.7 and 2.15 of the BBR draft).
 const (
 	bbrBeta         = 70 // Beta in percent: the factor by which loss lowers the short-term model
 	bbrHeadroom     = 15 // Headroom in percent: the part of the path that is left to other flows
 	bbrPacingMargin = 1  // PacingMargin in percent: the rate is lower than the bandwidth by this
 	bbrMinPipe      = 4  // MinPipeCwnd in segments
-	bbrFullLosses   = 6  // number of lost ranges in a round trip that ends Startup (section 5.3.1.3)
+	bbrFullLosses   = 6  // number of lost ranges in a round trip that ends Startup (section 5.3.1.3 of the BBR draft)
 
 	bbrMinRTTLen        = 10e9  // MinRTTFilterLen in nanoseconds
 	bbrProbeRTTInterval = 5e9   // ProbeRTTInterval in nanoseconds
@@ -106,12 +106,12 @@ type bbr struct {
 	priorCwnd   uint64
 	recovering  bool // BBR.InLossRecovery: a recovery is in progress
 
-	// Round trips, counted by delivered data (section 5.5.1).
+	// Round trips, counted by delivered data (section 5.5.1 of the BBR draft).
 	roundCount         uint32
 	roundStart         bool
 	nextRoundDelivered uint64
 
-	// The model of the path: the long-term part, and the short-term part that loss lowers (section 3.4.2).
+	// The model of the path: the long-term part, and the short-term part that loss lowers (section 3.4.2 of the BBR draft).
 	maxBw             maxFilter // each slot is one cycle of ProbeBW
 	bwShortterm       uint64
 	inflightLongterm  uint64
@@ -119,14 +119,14 @@ type bbr struct {
 	bwLatest          uint64
 	inflightLatest    uint64
 
-	// Loss in the current round trip (section 5.5.10).
+	// Loss in the current round trip (section 5.5.10 of the BBR draft).
 	lossInRound    bool
 	lossRoundStart bool
-	lossRoundDone  uint64 // BBR.loss_round_delivered
+	lossRoundDone  uint64 // BBR.loss_round_delivered: the round trip ends when data arrives that was sent at or after this value of C.delivered
 	lossRanges     int    // discontiguous ranges lost in this round trip
 	lossEnd        Seq    // sequence number at the end of the last lost range
 
-	// Measurement of the minimum round trip time (section 5.3.4.3).
+	// Measurement of the minimum round trip time (section 5.3.4.3 of the BBR draft).
 	minRTT          Time // bbrNone: not measured yet
 	minRTTAt        Time
 	probeRTTDelay   Time
@@ -136,19 +136,19 @@ type bbr struct {
 	probeRTTRound   bool // a round trip has passed since the data in flight was low enough
 	idleRestart     bool
 
-	// Aggregation of acknowledgments (section 5.5.9).
+	// Aggregation of acknowledgments (section 5.5.9 of the BBR draft).
 	extraAcked     maxFilter
 	extraSlotRound uint32 // round trip in which the current slot of extraAcked began
 	extraDelivered uint64
 	extraStart     Time
 
-	// Detection that the path is full (section 5.3.1.2).
+	// Detection that the path is full (section 5.3.1.2 of the BBR draft).
 	fullBwReached, fullBwNow bool
 	fullBw                   uint64
 	fullBwCount              int
 	drainStartRound          uint32
 
-	// Probing for bandwidth (section 5.3.3).
+	// Probing for bandwidth (section 5.3.3 of the BBR draft).
 	cycleStamp         Time
 	probeWait          Time
 	roundsSinceProbeUp uint32
@@ -175,7 +175,7 @@ func BBR(lossThresh int) func() Control {
 // Name implements Control.
 func (b *bbr) Name() string { return "bbr" }
 
-// Start implements section 5.2.1 (OnInit).
+// Start implements section 5.2.1 (OnInit) of the BBR draft.
 func (b *bbr) Start(w *Window, now, srtt Time, seed uint32) {
 	*b = bbr{
 		lossThresh: b.lossThresh, random: seed | 1, initialCwnd: uint64(w.Size), minRTT: bbrNone, minRTTAt: now,
@@ -193,7 +193,7 @@ func (b *bbr) Start(w *Window, now, srtt Time, seed uint32) {
 	b.initPacingRate(w, srtt)
 }
 
-// Acked implements section 5.2.3 (UpdateOnACK).
+// Acked implements section 5.2.3 (UpdateOnACK) of the BBR draft.
 func (b *bbr) Acked(w *Window, a Ack) {
 	s := a.Sample
 	b.updateLatestDeliverySignals(s)

@@ -25,7 +25,7 @@ func TestBBRSkipsProbeRTTAfterIdle(t *testing.T) {
 }
 
 func TestBBRUndoesSpuriousRecovery(t *testing.T) {
-	// Section 5.5.11.2: an undo in the phase ProbeUp.
+	// Section 5.5.11.2 of the BBR draft: an undo in the phase ProbeUp.
 	b, w := BBR(DraftLossThresh)().(*bbr), newWindow(100)
 	b.Start(w, time.Second, 40*ms, 1)
 	b.fullBwReached, b.probeSample, b.state = true, true, bbrProbeUp
@@ -43,7 +43,7 @@ func TestBBRUndoesSpuriousRecovery(t *testing.T) {
 }
 
 func TestBBRTakesMarksForCongestion(t *testing.T) {
-	// Section 3.6: ECN marks.
+	// Section 3.6 of the BBR draft: ECN marks.
 	b, w := NewBBR().(*bbr), newWindow(100)
 	b.Start(w, time.Second, 40*ms, 1)
 	b.Marked(w, time.Second)
@@ -58,7 +58,7 @@ func TestBBRTakesMarksForCongestion(t *testing.T) {
 }
 
 func TestBBRInflightAtLoss(t *testing.T) {
-	// Section 5.5.10.2: of 100,000 bytes in flight, this range has 10,000. If 3,000 bytes were lost before
+	// Section 5.5.10.2 of the BBR draft: of 100,000 bytes in flight, this range has 10,000. If 3,000 bytes were lost before
 	// it, the loss already exceeds 2 %. If none were, the range crosses the threshold after 1,836 bytes.
 	b := BBR(DraftLossThresh)().(*bbr)
 	for _, c := range []struct{ lost, want uint64 }{{13_000, 90_000}, {10_000, 91_836}} {

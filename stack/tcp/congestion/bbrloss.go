@@ -3,15 +3,16 @@ package congestion
 // BBR: loss, ECN, and undoing the response to spurious loss (draft-ietf-ccwg-bbr sections 5.3.1.3, 5.5.10,
 // 5.5.11 and 5.6.4.4).
 
-// bbrUndo holds the values to restore if a recovery was spurious (section 2.14).
+// bbrUndo holds the values to restore if a recovery was spurious (section 2.14 of the BBR draft).
 type bbrUndo struct {
 	state                               bbrState
-	moved                               bool // state is valid, because the recovery has ended this state
+	moved                               bool // the field state is valid: a loss has ended that state, which is Startup or ProbeUp
 	bwShortterm                         uint64
 	inflightShortterm, inflightLongterm uint64
 }
 
-// inflightTooHigh implements IsInflightTooHigh: more than the threshold of the data in flight was lost.
+// inflightTooHigh implements IsInflightTooHigh of the BBR draft: more than the threshold of the data in flight was
+// lost.
 func (b *bbr) inflightTooHigh(lost uint64, inFlight uint32, sack bool) bool {
 	return lost > uint64(inFlight)*b.lossThresh/100+b.grace || lost > 0 && !sack
 }
@@ -22,7 +23,7 @@ func (b *bbr) lossTolerated(s *Sample) bool {
 	return s.SACK && b.grace > 0 && s.Lost <= uint64(s.InFlight)*(b.lossThresh-DraftLossThresh)/100+b.grace
 }
 
-// noteLoss implements NoteLoss: it begins a round trip with loss, if there was none before.
+// noteLoss implements NoteLoss of the BBR draft: it begins a round trip with loss, if there was none before.
 func (b *bbr) noteLoss(w *Window, delivered uint64) {
 	if !b.lossInRound {
 		b.lossRoundDone = delivered
@@ -31,7 +32,7 @@ func (b *bbr) noteLoss(w *Window, delivered uint64) {
 	b.lossInRound = true
 }
 
-// Lost implements HandleLostPacket (section 5.5.10.2).
+// Lost implements HandleLostPacket (section 5.5.10.2 of the BBR draft).
 func (b *bbr) Lost(w *Window, l *Loss) {
 	b.noteLoss(w, l.Total)
 	if b.lossRanges == 0 || l.Seq != b.lossEnd {
@@ -44,7 +45,7 @@ func (b *bbr) Lost(w *Window, l *Loss) {
 	b.handleInflightTooHigh(w, l.Now, b.inflightAtLoss(l), l.Limited, l.Total)
 }
 
-// inflightAtLoss implements InflightAtLoss. It returns the data in flight when the loss crossed the
+// inflightAtLoss implements InflightAtLoss of the BBR draft. It returns the data in flight when the loss crossed the
 // threshold, which may be in the middle of a range.
 func (b *bbr) inflightAtLoss(l *Loss) uint64 {
 	size := uint64(l.End - l.Seq)
@@ -57,7 +58,7 @@ func (b *bbr) inflightAtLoss(l *Loss) uint64 {
 	return inflight + prefix
 }
 
-// handleInflightTooHigh implements HandleInflightTooHigh. It reacts once per probe.
+// handleInflightTooHigh implements HandleInflightTooHigh of the BBR draft. It reacts once per probe.
 func (b *bbr) handleInflightTooHigh(w *Window, now Time, inFlight uint64, limited bool, delivered uint64) {
 	b.probeTooHigh = true
 	b.probeSample = false
@@ -70,7 +71,7 @@ func (b *bbr) handleInflightTooHigh(w *Window, now Time, inFlight uint64, limite
 	}
 }
 
-// checkStartupHighLoss implements CheckStartupHighLoss (section 5.3.1.3).
+// checkStartupHighLoss implements CheckStartupHighLoss (section 5.3.1.3 of the BBR draft).
 func (b *bbr) checkStartupHighLoss(s *Sample) {
 	if b.state != bbrStartup || b.fullBwReached || !s.Any || !b.recovering {
 		return
@@ -88,7 +89,7 @@ func (b *bbr) leaveStartup() {
 	b.inflightLongterm = max(b.bdpMultiple(b.bw, 100), b.inflightLatest)
 }
 
-// Marked treats an ECN mark as loss above the threshold (section 3.6; see bbr.go).
+// Marked treats an ECN mark as loss above the threshold (section 3.6 of the BBR draft; see bbr.go).
 func (b *bbr) Marked(w *Window, now Time) {
 	b.noteLoss(w, b.lossRoundDone)
 	switch {
@@ -99,7 +100,7 @@ func (b *bbr) Marked(w *Window, now Time) {
 	}
 }
 
-// Reduce implements OnEnterFastRecovery and the part of OnEnterRTO that is the same (section 5.6.4.4). At a
+// Reduce implements OnEnterFastRecovery and the part of OnEnterRTO that is the same (section 5.6.4.4 of the BBR draft). At a
 // timeout, the Conn leaves room for one segment. A Model has no threshold.
 func (b *bbr) Reduce(w *Window, now Time, flight uint32) uint32 {
 	b.saveCwnd(w)
@@ -119,7 +120,7 @@ func (b *bbr) Recovered(w *Window, now Time) {
 	b.restoreCwnd(w)
 }
 
-// saveStateUponLoss implements SaveStateUponLoss (section 5.5.11.1).
+// saveStateUponLoss implements SaveStateUponLoss (section 5.5.11.1 of the BBR draft).
 func (b *bbr) saveStateUponLoss(w *Window) {
 	b.saveCwnd(w)
 	b.undo = bbrUndo{
@@ -127,7 +128,7 @@ func (b *bbr) saveStateUponLoss(w *Window) {
 	}
 }
 
-// Undo implements HandleSpuriousLossDetection (section 5.5.11.2).
+// Undo implements HandleSpuriousLossDetection (section 5.5.11.2 of the BBR draft).
 func (b *bbr) Undo(w *Window, now Time) {
 	b.recovering = false
 	b.restoreCwnd(w)

@@ -17,7 +17,7 @@ func (f *maxFilter) advance() {
 
 func (f *maxFilter) max() uint64 { return max(f.now, f.before) }
 
-// updateRound implements UpdateRound (section 5.5.1).
+// updateRound implements UpdateRound (section 5.5.1 of the BBR draft).
 func (b *bbr) updateRound(s *Sample) {
 	b.roundStart = s.Any && s.Prior >= b.nextRoundDelivered
 	if b.roundStart {
@@ -29,7 +29,7 @@ func (b *bbr) updateRound(s *Sample) {
 
 func (b *bbr) startRound(delivered uint64) { b.nextRoundDelivered = delivered }
 
-// updateMaxBw implements UpdateMaxBw (section 5.5.5).
+// updateMaxBw implements UpdateMaxBw (section 5.5.5 of the BBR draft).
 func (b *bbr) updateMaxBw(s *Sample) {
 	b.updateRound(s)
 	if s.Rate > 0 && (s.Rate >= b.maxBw.max() || !s.Limited) {
@@ -37,7 +37,7 @@ func (b *bbr) updateMaxBw(s *Sample) {
 	}
 }
 
-// updateLatestDeliverySignals begins the processing of an acknowledgment (section 5.5.10.3).
+// updateLatestDeliverySignals begins the processing of an acknowledgment (section 5.5.10.3 of the BBR draft).
 func (b *bbr) updateLatestDeliverySignals(s *Sample) {
 	b.lossRoundStart = false
 	if !s.Any {
@@ -59,13 +59,13 @@ func (b *bbr) advanceLatestDeliverySignals(s *Sample) {
 	}
 }
 
-// resetCongestionSignals implements ResetCongestionSignals, at the start of each round trip.
+// resetCongestionSignals implements ResetCongestionSignals of the BBR draft, at the start of each round trip.
 func (b *bbr) resetCongestionSignals() {
 	b.lossInRound = false
 	b.bwLatest, b.inflightLatest = 0, 0
 }
 
-// updateCongestionSignals implements UpdateCongestionSignals.
+// updateCongestionSignals implements UpdateCongestionSignals of the BBR draft.
 func (b *bbr) updateCongestionSignals(w *Window, s *Sample) {
 	b.updateMaxBw(s)
 	if !b.lossRoundStart {
@@ -90,13 +90,13 @@ func (b *bbr) adaptLowerBounds(w *Window) {
 	b.inflightShortterm = max(b.inflightLatest, percent(b.inflightShortterm, bbrBeta))
 }
 
-// resetShortTermModel implements ResetShortTermModel.
+// resetShortTermModel implements ResetShortTermModel of the BBR draft.
 func (b *bbr) resetShortTermModel() { b.bwShortterm, b.inflightShortterm = bbrNone, bbrNone }
 
-// boundBwForModel implements BoundBWForModel: the bandwidth is the minimum of the two models.
+// boundBwForModel implements BoundBWForModel of the BBR draft: the bandwidth is the minimum of the two models.
 func (b *bbr) boundBwForModel() { b.bw = min(b.maxBw.max(), b.bwShortterm) }
 
-// updateACKAggregation implements UpdateACKAggregation (section 5.5.9). Acknowledgments beyond the expected
+// updateACKAggregation implements UpdateACKAggregation (section 5.5.9 of the BBR draft). Acknowledgments beyond the expected
 // rate show how much data the path or the peer holds back and then acknowledges at once.
 func (b *bbr) updateACKAggregation(w *Window, now Time, s *Sample) {
 	if !s.Any {
@@ -121,7 +121,7 @@ func (b *bbr) updateACKAggregation(w *Window, now Time, s *Sample) {
 	b.extraAcked.take(min(b.extraDelivered-expected, uint64(w.Size)))
 }
 
-// checkFullBwReached implements CheckFullBWReached (section 5.3.1.2): the path is full if the rate has not
+// checkFullBwReached implements CheckFullBWReached (section 5.3.1.2 of the BBR draft): the path is full if the rate has not
 // grown by a quarter in three round trips. Every sample can show such growth, as in the draft up to version
 // 01. In the later text only the first sample of a round trip counts, which is often missing under loss.
 func (b *bbr) checkFullBwReached(s *Sample) {

@@ -3,7 +3,7 @@ package congestion
 // BBR: the minimum round trip time, ProbeRTT, and restarting from idle (draft-ietf-ccwg-bbr sections 5.3.4
 // and 5.4).
 
-// updateMinRTT implements UpdateMinRTT (section 5.3.4.3).
+// updateMinRTT implements UpdateMinRTT (section 5.3.4.3 of the BBR draft).
 func (b *bbr) updateMinRTT(now Time, s *Sample) {
 	b.probeRTTExpired = now > b.probeRTTDelayAt+bbrProbeRTTInterval
 	if s.RTT > 0 && (s.RTT < b.probeRTTDelay || b.probeRTTExpired) {
@@ -14,7 +14,7 @@ func (b *bbr) updateMinRTT(now Time, s *Sample) {
 	}
 }
 
-// checkProbeRTT implements CheckProbeRTT.
+// checkProbeRTT implements CheckProbeRTT of the BBR draft.
 func (b *bbr) checkProbeRTT(w *Window, now Time, s *Sample) {
 	if b.state != bbrProbeRTT && b.probeRTTExpired && !b.idleRestart {
 		b.saveCwnd(w)
@@ -31,7 +31,7 @@ func (b *bbr) checkProbeRTT(w *Window, now Time, s *Sample) {
 	}
 }
 
-// handleProbeRTT implements HandleProbeRTT.
+// handleProbeRTT implements HandleProbeRTT of the BBR draft.
 func (b *bbr) handleProbeRTT(w *Window, now Time, s *Sample) {
 	s.Withhold = true
 	switch {
@@ -51,7 +51,7 @@ func (b *bbr) handleProbeRTT(w *Window, now Time, s *Sample) {
 	}
 }
 
-// checkProbeRTTDone implements CheckProbeRTTDone and ExitProbeRTT (section 5.3.4.4).
+// checkProbeRTTDone implements CheckProbeRTTDone and ExitProbeRTT (section 5.3.4.4 of the BBR draft).
 func (b *bbr) checkProbeRTTDone(w *Window, now Time, delivered uint64) {
 	if b.probeRTTDone == 0 || now <= b.probeRTTDone {
 		return
@@ -67,7 +67,7 @@ func (b *bbr) checkProbeRTTDone(w *Window, now Time, delivered uint64) {
 	b.enter(bbrProbeCruise)
 }
 
-// Restart implements HandleRestartFromIdle (section 5.4.1).
+// Restart implements HandleRestartFromIdle (section 5.4.1 of the BBR draft).
 func (b *bbr) Restart(w *Window, now, idle Time) {
 	b.idleRestart = true
 	b.extraStart = now

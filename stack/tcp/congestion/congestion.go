@@ -145,7 +145,7 @@ func Named(name string) func() Control {
 	return nil
 }
 
-// Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3).
+// Sample is the delivery rate sample of one acknowledgment (RS, section 4.1.2.1.3 of the BBR draft).
 type Sample struct {
 	Any       bool   // some data was delivered; if not, the fields from Rate to Limited are undefined
 	Rate      uint64 // delivery rate in bytes per second; 0: no reliable sample (RS.delivery_rate)
@@ -155,9 +155,9 @@ type Sample struct {
 	// C.delivered of the BBR draft at the time when the newest delivered range was sent: all bytes delivered since the
 	// start, cumulatively or selectively acknowledged (RS.prior_delivered)
 	Prior    uint64
-	Lost     uint64 // bytes considered lost since that time (RS.lost)
-	InFlight uint32 // bytes in flight at that time, including the range (RS.tx_in_flight)
-	Limited  bool   // the program had nothing to send at that time (RS.is_app_limited)
+	Lost     uint64 // bytes considered lost since the newest delivered range was sent (RS.lost)
+	InFlight uint32 // bytes in flight when the newest delivered range was sent, including that range (RS.tx_in_flight)
+	Limited  bool   // the program had nothing more to send when the newest delivered range was sent (RS.is_app_limited)
 
 	Acked  uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
 	Total  uint64 // bytes delivered since the start (C.delivered)
@@ -168,7 +168,7 @@ type Sample struct {
 	Withhold bool
 }
 
-// Loss describes a range that is considered lost (section 5.5.10.2).
+// Loss describes a range that is considered lost (section 5.5.10.2 of the BBR draft).
 type Loss struct {
 	Now      Time
 	Seq, End Seq    // first sequence number of the range, and the one after it (P.size is End - Seq)

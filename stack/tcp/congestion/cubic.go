@@ -24,9 +24,9 @@ type cubic struct {
 }
 
 const (
-	cubicC    = 0.4 // constant C in segments per second cubed (section 5.1)
-	cubicBeta = 0.7 // multiplicative decrease factor (section 4.6)
-	// cubicAlpha gives the Reno-friendly window the average of RFC 5681 for this beta (section 4.3).
+	cubicC    = 0.4 // constant C in segments per second cubed (RFC 9438 section 5.1)
+	cubicBeta = 0.7 // multiplicative decrease factor (RFC 9438 section 4.6)
+	// cubicAlpha gives the Reno-friendly window the average of RFC 5681 for this beta (RFC 9438 section 4.3).
 	cubicAlpha = 3 * (1 - cubicBeta) / (1 + cubicBeta)
 )
 
@@ -46,13 +46,13 @@ func (c *cubic) Acked(w *Window, a Ack) {
 		c.begin(a.Now, cwnd)
 	}
 	target := c.at((a.Now - c.epoch + a.SRTT).Seconds())
-	target = min(max(target, cwnd), 1.5*cwnd) // the window grows by at most half in a round trip (section 4.2)
+	target = min(max(target, cwnd), 1.5*cwnd) // the window grows by at most half in a round trip (RFC 9438 section 4.2)
 
 	alpha := cubicAlpha
 	if c.reno >= c.prior {
 		alpha = 1
 	}
-	c.reno += alpha * acked / cwnd // growth of the Reno-friendly window (section 4.3)
+	c.reno += alpha * acked / cwnd // growth of the Reno-friendly window (RFC 9438 section 4.3)
 	grow := (target - cwnd) / cwnd * acked
 	if c.at((a.Now - c.epoch).Seconds()) < c.reno {
 		grow = max(c.reno-cwnd, 0)
@@ -63,7 +63,7 @@ func (c *cubic) Acked(w *Window, a Ack) {
 	w.Size += uint32(min(whole, float64(MaxWindow-min(w.Size, MaxWindow))))
 }
 
-// begin starts congestion avoidance at the window cwnd (section 4.2).
+// begin starts congestion avoidance at the window cwnd (RFC 9438 section 4.2).
 func (c *cubic) begin(now Time, cwnd float64) {
 	c.epoch = max(now, 1)
 	c.reno = cwnd
@@ -74,13 +74,14 @@ func (c *cubic) begin(now Time, cwnd float64) {
 	}
 }
 
-// at returns the cubic function t seconds after the epoch (equation 1).
+// at returns the value of the cubic function t seconds after the epoch (RFC 9438,
+// equation 1).
 func (c *cubic) at(t float64) float64 {
 	d := t - c.k
 	return float64(cubicC*d*d*d) + c.wMax
 }
 
-// Reduce implements section 4.6, with fast convergence (section 4.7): a flow that did not reach its last
+// Reduce implements RFC 9438 section 4.6, with fast convergence (section 4.7): a flow that did not reach its last
 // maximum leaves room for other flows.
 func (c *cubic) Reduce(w *Window, now Time, flight uint32) uint32 {
 	c.start.leave()
@@ -96,17 +97,17 @@ func (c *cubic) Reduce(w *Window, now Time, flight uint32) uint32 {
 	return w.floor(uint32(float64(w.Size) * cubicBeta))
 }
 
-// Timeout implements section 4.8: slow start comes first, and the epoch begins after it.
+// Timeout implements RFC 9438 section 4.8: slow start comes first, and the epoch begins after it.
 func (c *cubic) Timeout(w *Window, now Time) { c.epoch = 0 }
 
-// Undo implements section 4.9.
+// Undo implements RFC 9438 section 4.9.
 func (c *cubic) Undo(w *Window, now Time) {
 	c.wMax, c.k, c.epoch = c.undoMax, c.undoK, c.undoEpoch
 	c.start.undo(w)
 }
 
-// Restart shifts the epoch by the idle time, so that the window does not grow for time without traffic
-// (section 4.2, on application-limited periods).
+// Restart shifts the epoch by the idle time, so that the window does not grow for time without traffic (RFC 9438
+// section 4.2, on application-limited periods).
 func (c *cubic) Restart(w *Window, now, idle Time) {
 	c.start.restart()
 	if c.epoch > 0 {

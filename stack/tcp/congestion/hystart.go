@@ -89,7 +89,7 @@ func SlowStartRate(w *Window, srtt Time) uint64 {
 	return 2 * Rate(uint64(w.Size), srtt)
 }
 
-// watch applies section 4.2 to one acknowledgment.
+// watch applies RFC 9406 section 4.2 to one acknowledgment.
 func (h *hystart) watch(w *Window, a Ack) {
 	if !h.running || h.end.LessEq(a.Una) {
 		h.nextRound(w, a)

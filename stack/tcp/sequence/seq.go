@@ -1,6 +1,6 @@
-// Package sequence has the sequence numbers of TCP (RFC 9293 section 3.4). They wrap around at 2^32, so comparison is modular: s is less than t if
-// t lies less than 2^31 behind s. Every window is below 2^30 (RFC 7323 section 2.3), so old numbers and
-// numbers in flight never get confused.
+// Package sequence has the sequence numbers of TCP (RFC 9293 section 3.4). They wrap around at 2^32, so
+// comparison is modular: s is less than t if t is s plus at least 1 and less than 2^31. Every window is below 2^30
+// (RFC 7323 section 2.3), so old numbers and numbers in flight never get confused.
 package sequence
 
 // Seq is a sequence number.
@@ -12,7 +12,7 @@ func (s Seq) Less(t Seq) bool { return int32(s-t) < 0 }
 // LessEq reports whether s precedes or equals t.
 func (s Seq) LessEq(t Seq) bool { return int32(s-t) <= 0 }
 
-// Add returns the number n places behind s.
+// Add returns s plus n, modulo 2^32. n may be negative.
 func (s Seq) Add(n int) Seq { return s + Seq(n) }
 
 // Sub returns the distance from t to s. It is negative if s precedes t.

@@ -5,8 +5,9 @@ import (
 	"loam/test/bench/subject"
 )
 
-// far runs in the process at the kernel's end of the link. If it runs the server's half of the load, it answers as
-// soon as the server listens. If it runs the client's half, it answers with the samples.
+// far is the main function of the process "far", at the kernel's end of the link. If it runs the server's half of the
+// load, it answers its parent as soon as the server listens. If it runs the client's half, it answers with the samples
+// of the measurement.
 func far(spec Spec) (answer, error) {
 	<-allowed
 	if err := loopbackUp(); err != nil {

@@ -18,7 +18,7 @@ const grace = 20 * time.Second
 // instruction is emulated, and the host may be busy.
 const bootGrace = 3 * time.Minute
 
-// Run runs one cell.
+// Run runs one measurement (a cell) in processes of its own.
 func Run(ctx context.Context, spec Spec) (load.Samples, error) {
 	limit := 10*spec.Span + grace
 	if spec.Files != nil {

@@ -15,16 +15,16 @@ import (
 	"syscall"
 )
 
-// Verbs are first arguments of the program. With one of them, Main runs a cell's process instead of the
-// command-line tool.
+// Verbs are first arguments of the program. With one of them, Main runs a process of a measurement (a cell) instead of
+// the command-line tool.
 const (
 	nearVerb = "cell-near"
 	farVerb  = "cell-far"
 	hostVerb = "cell-host"
 )
 
-// If the program was started as the process of a cell, Main runs that process and does not return. Otherwise it
-// returns false.
+// If the program was started as a process of a measurement (a cell), Main runs that process and does not return.
+// Otherwise it returns false.
 func Main() bool {
 	if len(os.Args) != 3 {
 		return false

@@ -28,8 +28,8 @@ const (
 	FileWrite    = "file"         // ns per write to /dev/null by os.File.Write
 	OneCPU       = "cpu 1"        // µs of the monitor's CPU time per request, over one connection
 	ManyCPU      = "cpu 16"       // µs of the monitor's CPU time per request, over 16 connections
-	UsedMemory   = "used"         // MiB of the machine's memory that is not available, idle
-	Resident     = "resident"     // MiB of the monitor's resident memory, idle
+	UsedMemory   = "used"         // MiB of the machine's memory that is not available, while it is idle
+	Resident     = "resident"     // MiB of the monitor's resident memory, while the machine is idle
 	Beyond       = "beyond"       // MiB of the booted files, without the program
 	FirstCPU     = "first cpu"    // ms of the monitor's CPU time until the first answer
 	FirstWait    = "first wait"   // ms that the busiest virtual CPU waited for a CPU of the host, until then

@@ -34,7 +34,7 @@ var CardAddress = wire.MAC{0x52, 0x54, 0, 0, 0, 1}
 type Machine struct {
 	cmd *exec.Cmd
 	log *os.File
-	// Ended is closed when the monitor has ended.
+	// Ended is closed when the monitor (QEMU) has ended.
 	Ended chan struct{}
 }
 
@@ -95,7 +95,7 @@ func Boot(f *Files, kernel, model string, cpus int, tap *os.File, logPath string
 	return m, nil
 }
 
-// Resident returns the resident memory of the monitor in bytes.
+// Resident returns the resident memory of the monitor (QEMU) in bytes.
 func (m *Machine) Resident() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", m.cmd.Process.Pid))
 	if err != nil {
@@ -110,7 +110,7 @@ func (m *Machine) Resident() (int64, error) {
 	return kib << 10, err
 }
 
-// CPU returns the CPU time that the monitor has used, with a resolution of 10 ms: fields 14 and 15 of
+// CPU returns the CPU time that the monitor (QEMU) has used, with a resolution of 10 ms: fields 14 and 15 of
 // proc_pid_stat(5).
 func (m *Machine) CPU() (time.Duration, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", m.cmd.Process.Pid))

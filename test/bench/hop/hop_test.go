@@ -6,7 +6,7 @@ import (
 )
 
 func TestEveryShapeDeliversEveryPacket(t *testing.T) {
-	const n = 1003 // not a multiple of any batch size
+	const n = 1003 // number of packets, not a multiple of any batch size
 	for _, s := range Shapes() {
 		if got := s.Run(Segment(), n); got != n*PayloadLen {
 			t.Errorf("%s, batch %d: %d bytes at the top, want %d", s.Name, s.Batch, got, n*PayloadLen)

@@ -12,9 +12,9 @@ import (
 	"loam/test/bench/subject"
 )
 
-// clients is the second experiment of the paper (section 3.3.2): a server starts, n clients connect to
-// it at once over the local network, and each sends 4 kB. The time runs from before the server starts
-// until it has read all bytes of all clients.
+// clients is the second experiment of the GoNet paper (section 3.3.2): a server starts, n clients connect to it at once
+// over the local network, and each sends 4 kB. The time runs from before the server starts until it has read all bytes
+// of all clients.
 //
 // Samples: "1" to "100", by number of clients: the median throughput in Mb/s.
 type clients struct{}
@@ -47,7 +47,8 @@ func (clients) Run(h subject.Host, _ netip.Addr, span time.Duration) (Samples, e
 	return samples, nil
 }
 
-// experiment runs n clients against a new server on port at, and returns the time that it took.
+// experiment runs n clients against a new server on a port (at), and returns the time
+// that it took.
 func experiment(h subject.Host, at uint16, n int) (time.Duration, error) {
 	start := time.Now()
 	l, err := h.Listen(at)

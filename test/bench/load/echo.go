@@ -14,10 +14,10 @@ import (
 	"loam/wire"
 )
 
-// echo is the first experiment of the paper (section 3.3.1): the kernel sends n ICMP echo requests at
-// once, and the stack replies. The client's half always runs on the kernel. The paper starts n ping
-// programs, which send 50 requests each. Here one socket sends n requests back to back, 50 times. The
-// kernel stamps the replies on arrival, as it does for ping.
+// echo is the first experiment of the GoNet paper (section 3.3.1): the kernel sends n ICMP echo requests at once, and
+// the stack replies. The client's half always runs on the kernel. The paper starts n ping programs, which send 50
+// requests each. Here one socket sends n requests back to back, 50 times. The kernel stamps the replies on arrival, as
+// it does for ping.
 //
 // Samples: "1" to "1000", by number of requests at once: the mean time to the reply in microseconds;
 // "lost", the requests without a reply, in percent.

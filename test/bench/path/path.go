@@ -33,8 +33,8 @@ type Path struct {
 	Rate int64 // bits per second
 	RTT  time.Duration
 	Loss float64 // rate of lost segments in the direction of the data, from 0 to 1
-	IPv6 bool    // IPv6 instead of IPv4
-	MTU  int     // in bytes; 0: 1500
+	IPv6 bool    // the path carries IPv6 instead of IPv4
+	MTU  int     // MTU in bytes; 0: 1500
 }
 
 func (p Path) String() string {

@@ -18,11 +18,10 @@ type Row struct {
 // Aim is the least share of Linux's rate that Loam should reach.
 const Aim = 0.9
 
-// Run measures all paths with a rate from least to most, in bits per second, reps times. The measurements of
-// one path and algorithm alternate between the pairs, so that other load on the machine affects all of
-// them alike. If their rate is low enough, several rows are measured at the same time. Each row is
-// logged when it is finished.
-func Run(least, most int64, reps int, log io.Writer) (rows []Row, err error) {
+// Run measures each row for which the function pick returns true. It repeats each measurement reps times. The
+// measurements of one row alternate between the pairs, so that other load on the machine affects all of them alike.
+// If their rate is low enough, several rows are measured at the same time. Each row is logged when it is finished.
+func Run(pick func(*Row) bool, reps int, log io.Writer) (rows []Row, err error) {
 	var algorithms []string
 	for _, a := range Algorithms {
 		if KernelHas(a) {
@@ -32,16 +31,16 @@ func Run(least, most int64, reps int, log io.Writer) (rows []Row, err error) {
 		}
 	}
 	for _, p := range Paths() {
-		if least <= p.Rate && p.Rate <= most {
-			for _, a := range algorithms {
-				rows = append(rows, Row{Path: p, Algorithm: a})
+		for _, a := range algorithms {
+			if r := (Row{Path: p, Algorithm: a}); pick(&r) {
+				rows = append(rows, r)
 			}
 		}
 	}
 	var mu sync.Mutex // guards err and log
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	room := make(chan struct{}, abreast) // Run sends when a row starts, and the row receives when it ends: its length is the load in progress
+	room := make(chan struct{}, abreast) // semaphore of the rows in progress; a row above abreastRate takes all places
 	for i := range rows {
 		r := &rows[i]
 		share := 1
@@ -100,8 +99,11 @@ func (r *Row) measure(reps int) error {
 // divided by the rate from Linux to Linux.
 func (r *Row) Share() float64 { return min(r.Rates[1], r.Rates[2]) / r.Rates[0] }
 
+// Name returns the name of the row, like "IPv4, 100 Mbit/s, 10ms, 0.1 %, cubic".
+func (r *Row) Name() string { return fmt.Sprintf("%v, %s", r.Path, r.Algorithm) }
+
 func (r *Row) String() string {
-	text := fmt.Sprintf("%v, %s:", r.Path, r.Algorithm)
+	text := r.Name() + ":"
 	for _, rate := range r.Rates {
 		text += fmt.Sprintf(" %.1f", rate/1e6)
 	}
@@ -112,10 +114,10 @@ func (r *Row) String() string {
 func Write(w io.Writer, rows []Row, machine string) {
 	fmt.Fprintf(w, "# Long and lossy paths\n\n%s\n\n", strings.TrimSpace(`
 The table shows the payload rate of one connection over an emulated path, in Mbit/s, from one run (`+machine+`).
-"go run . -paths" in test/bench makes it, and test/bench/path builds the paths. The column "path" is the rate of the
-path. The bound is that rate without headers and without lost packets. The other rates are named by sender and
-receiver, because the sender determines the rate. "Share" is the smaller of the two rates with Loam as the sender,
-divided by the rate of Linux to Linux. Compare "Linux to Loam" with "Linux to Linux".`))
+"go run . -paths" in test/bench makes this page, and test/bench/path emulates the paths. The column "path" is the rate of the
+path. The column "bound" is the highest possible payload rate: the rate of the path without headers and lost packets. The
+names of the other columns state the sender and the receiver. The column "share" is for Loam as the sender: the smaller of
+"Loam to Loam" and "Loam to Linux", divided by "Linux to Linux". For Loam as the receiver, compare "Linux to Loam" with "Linux to Linux".`))
 	fmt.Fprintln(w, "| IP version | path | round trip | loss | congestion control | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {

@@ -159,7 +159,7 @@ func floods() (tests []Test) {
 	return tests
 }
 
-// paper returns the two experiments of the paper (sections 3.3.1 and 3.3.2).
+// paper returns the two experiments of the GoNet paper (sections 3.3.1 and 3.3.2).
 func paper() []Test {
 	echo := Test{"paper/echo", Echo, onTap, cell.Spec{Place: cell.Tap, Load: load.Echo, Far: true}, nil}
 	for _, n := range load.EchoCounts {

@@ -21,7 +21,8 @@ type picture struct {
 	file  string
 }
 
-// drawing makes one plot. draw returns nil if there are no figures for it.
+// drawing makes one plot. The function draw returns nil if there are no figures for the
+// plot.
 type drawing struct {
 	picture
 	draw func(*plan.Results) (*chart, error)
@@ -83,7 +84,7 @@ var glyphs = map[string]draw.GlyphDrawer{
 	subject.Linux:      draw.CrossGlyph{},
 }
 
-// latencies draws the results of the paper's first experiment (round-trip times of pings), with logarithmic axes.
+// latencies draws the results of the GoNet paper's first experiment (round-trip times of pings), with logarithmic axes.
 func latencies(r *plan.Results) (*chart, error) {
 	c := newChart("pings at once", "mean time to the reply, µs")
 	if drawn, err := c.series(r, plan.Echo, math.Log10); !drawn || err != nil {
@@ -94,7 +95,7 @@ func latencies(r *plan.Results) (*chart, error) {
 	return c, nil
 }
 
-// throughputs draws the results of the paper's second experiment (throughput of many clients).
+// throughputs draws the results of the GoNet paper's second experiment (throughput of many clients).
 func throughputs(r *plan.Results) (*chart, error) {
 	c := newChart("clients at once, 4 kB each", "throughput, Mb/s")
 	if drawn, err := c.series(r, plan.Clients, linear); !drawn || err != nil {

@@ -20,25 +20,25 @@ const (
 
 // rows are all rows, in the order of the table.
 var rows = []row{
-	{"getpid", plain(func() error { _, err := raw(syscall.SYS_GETPPID, 0, 0, 0); return err })},
-	{"clock_gettime", plain(func() error { now.Store(time.Now().UnixNano()); return nil })},
-	{"read 1 byte of /dev/zero", onFile("/dev/zero", os.O_RDONLY, func(fd int) error { _, err := read(fd, 1); return err })},
-	{"write 1 byte to /dev/null", onFile("/dev/null", os.O_WRONLY, func(fd int) error { _, err := write(fd, 1); return err })},
-	{"read 4 KiB of a file", fileRead(page)},
-	{"read 64 KiB of a file", fileRead(16 * page)},
-	{"open and close", openClose},
-	{"stat", statFile},
-	{"signal to itself", plain(func() error { return kill(os.Getpid(), int(syscall.SIGURG)) })},
-	{"mmap and munmap", plain(mapUnmap)},
-	{"mmap, touch and munmap", plain(mapTouchUnmap)},
-	{"fault of anonymous memory", anonymousFaults},
-	{"fault of a file in memory", fileFaults},
-	{"mprotect", protectPages},
-	{"pipe ping-pong", pipePingPong},
-	{"futex ping-pong", futexPingPong},
-	{"Unix socket ping-pong", unixPingPong},
-	{"TCP ping-pong on loopback", tcpPingPong},
-	{"thread", threads},
+	{"getppid, a call that does nothing", plain(func() error { _, err := raw(syscall.SYS_GETPPID, 0, 0, 0); return err })},
+	{"clock_gettime by the vDSO", plain(func() error { now.Store(time.Now().UnixNano()); return nil })},
+	{"read of 1 byte from /dev/zero", onFile("/dev/zero", os.O_RDONLY, func(fd int) error { _, err := read(fd, 1); return err })},
+	{"write of 1 byte to /dev/null", onFile("/dev/null", os.O_WRONLY, func(fd int) error { _, err := write(fd, 1); return err })},
+	{"read of 4 KiB from a file", fileRead(page)},
+	{"read of 64 KiB from a file", fileRead(16 * page)},
+	{"open and close of a file", openClose},
+	{"stat of a file", statFile},
+	{"signal to itself, with a handler", plain(func() error { return kill(os.Getpid(), int(syscall.SIGURG)) })},
+	{"mmap and munmap of 64 KiB", plain(mapUnmap)},
+	{"mmap of 64 KiB, stores to 16 pages, munmap", plain(mapTouchUnmap)},
+	{"page fault, anonymous memory", anonymousFaults},
+	{"page fault, file in memory", fileFaults},
+	{"mprotect of a page, twice", protectPages},
+	{"round trip of 1 byte by pipes", pipePingPong},
+	{"round trip by futexes", futexPingPong},
+	{"round trip of 1 byte by Unix sockets", unixPingPong},
+	{"round trip of 1 byte by TCP on loopback", tcpPingPong},
+	{"start and end of a thread", threads},
 	{"fork, exit and wait", plain(forkWait)},
 	{"fork, execve, exit and wait", forkExec},
 }
@@ -197,7 +197,8 @@ func protectPages() (func(int) error, func(), error) {
 	}), func() { munmap(addr, page) }, err
 }
 
-// pingPong forks a child that answers each byte from down with one to up, until down ends.
+// pingPong forks a child that answers each byte that it reads from the pipe down with a
+// byte to the pipe up, until the pipe down is closed.
 func pingPong(down, up [2]int) (func(int) error, func(), error) {
 	pid, err := fork()
 	if err != nil {
@@ -282,7 +283,7 @@ func tcpPingPong() (func(int) error, func(), error) {
 	return pingPong([2]int{y, x}, [2]int{x, y})
 }
 
-var kept []*os.File // so that no finalizer closes them
+var kept []*os.File // keeps the files in use, so that no finalizer closes them
 
 func futexPingPong() (func(int) error, func(), error) {
 	addr, err := mmap(page, rw, shared, -1)

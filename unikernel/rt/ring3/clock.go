@@ -5,7 +5,6 @@ import (
 	"time"
 	_ "unsafe" // for go:linkname
 
-	"loam/arch/amd64"
 	"loam/kernel"
 )
 
@@ -18,12 +17,8 @@ func nanotime() int64
 // monotonic returns the time of CLOCK_MONOTONIC.
 func monotonic() time.Duration { return time.Duration(nanotime()) }
 
-// cpuClock returns a clock for CPU time, in nanoseconds. It is read twice in each system call, so it is simple: the
-// time stamp counter at the rate measured at boot, without the corrections of the kernel's clock.
-func cpuClock() func() int64 {
-	scale := kernel.ClockScale()
-	return func() int64 {
-		high, low := bits.Mul64(amd64.Timestamp(), scale)
-		return int64(high<<32 | low>>32)
-	}
+// nanoseconds converts ticks of the time stamp counter. CPU time has the present rate of the kernel's clock.
+func nanoseconds(ticks uint64) int64 {
+	high, low := bits.Mul64(ticks, kernel.ClockScale())
+	return int64(high<<32 | low>>32)
 }

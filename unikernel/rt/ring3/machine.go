@@ -94,4 +94,16 @@ var reasons = [...]task.Reason{
 }
 
 // Run implements task.Thread.
-func (t thread) Run() task.Reason { return reasons[t.Context.Run()] }
+func (t thread) Run() task.Reason {
+	vector := t.Enter()
+	if user.IsCall(vector) {
+		return task.Call
+	}
+	return reasons[t.Reason(vector)]
+}
+
+// Spent implements task.Thread.
+func (t thread) Spent() (user, system int64) {
+	inside, outside := t.Context.Spent()
+	return nanoseconds(inside), nanoseconds(outside)
+}

@@ -24,7 +24,7 @@ func NewSystem() (*task.System, error) {
 		return nil, errors.New("there is no memory left: give the machine more (-m)")
 	}
 	s := task.New(task.Config{
-		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, Clock: cpuClock(), ClockPage: m.clock(), CPUs: runtime.NumCPU(),
+		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: rseq.Features, RseqAlign: rseq.Align},
 	})
 	rt.UsePageCache(s.NewContent)

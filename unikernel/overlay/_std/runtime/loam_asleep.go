@@ -86,8 +86,8 @@ func loamExists(gp *g) bool {
 	return true
 }
 
-// loamGoesOn reports whether gp, judged by its state, may continue without being woken by another goroutine
-// or a timer. It does not detect a goroutine inside a system call, which only its stack shows: see
+// loamGoesOn reports whether the state of gp shows that it may continue without being woken by another
+// goroutine or a timer. It does not detect a goroutine inside a system call, which only its stack shows: see
 // loamInside.
 func loamGoesOn(gp *g) bool {
 	if readgstatus(gp)&^_Gscan != _Gwaiting {

@@ -1,4 +1,4 @@
-// Entry to the kernel core, and return from it.
+// Entry to the kernel, and return from it.
 //
 // A thread of the Go runtime enters in one of three ways: by a call of loamGate, which replaces each
 // SYSCALL instruction of the standard library; by a SYSCALL instruction in other assembly (loamTrap);
@@ -52,6 +52,7 @@
 #define frame_cs	144
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
+#define page_gsBase	192
 #define page_live	224
 #define page_vector	256
 
@@ -254,7 +255,12 @@ TEXT leave<>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$1, AX	// the processor holds the x87 state of a context, which is saved first
 	XORL	DX, DX
 	XSAVE64	page_vector(CX)
-	MOVL	$0, page_live(CX)
+	MOVQ	CX, R9
+	MOVL	$0xc0000102, CX	// the base of GS in ring 3
+	RDMSR
+	MOVL	AX, page_gsBase(R9)
+	MOVL	DX, (page_gsBase+4)(R9)
+	MOVL	$0, page_live(R9)
 	MOVQ	$0, cpu_user(GS)
 free:
 	MOVL	$-1, AX
@@ -282,8 +288,8 @@ general:
 	ADDQ	$16, SP
 	IRETQ
 
-// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes
-// for the lock, where vector registers need not be preserved. Everything else ends the machine.
+// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes for the
+// kernel's lock, where vector registers need not be preserved. Everything else ends the machine.
 TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	cpu_dozes(GS), $0
 	JEQ	fails
@@ -316,8 +322,8 @@ TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	HLT
 	JMP	-1(PC)
 
-// last handles exceptions that always end the machine. They may occur before or after SWAPGS, so the
-// address of loam/kernel.cpu is read from their own stack: see crashRoom in kernel/stack.go.
+// last handles exceptions that always end the machine, such as a double fault. They may occur before or after
+// SWAPGS, so the address of loam/kernel.cpu is read from their own stack: see crashRoom in kernel/stack.go.
 TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD

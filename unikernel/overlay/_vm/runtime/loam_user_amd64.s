@@ -6,17 +6,17 @@
 // of all physical memory. The processor can therefore store a frame there at any time. It could not do
 // so in the Go heap, where a page may be absent for a moment.
 //
-// While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in
-// the context, and loam/kernel.cpu holds the registers of the goroutine. The kernel core never sees a
-// thread in ring 3: an interrupt first returns the thread to the end of enter, and is then served as if
-// it had occurred in ring 0. So only interrupts take the core's lock.
+// While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in the
+// context, and loam/kernel.cpu holds the registers of the goroutine. Package kernel never sees a thread in
+// ring 3: an interrupt first returns the thread to the end of enter, and is then served as if it had occurred
+// in ring 0. So only interrupts take the kernel's lock.
 //
 // Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded with moves on each
-// entry to ring 3 and each return. The x87 state stays in the processor until the CPU enters ring 3 for another context, loads the
-// registers of an interrupted thread, or gets a request of another CPU. Then it is saved, and cpu_user
+// entry to ring 3 and each return. The x87 state and the base of GS stay in the processor until the CPU enters ring 3 for another
+// context, loads the registers of an interrupted thread, or gets a request of another CPU. Then they are saved, and cpu_user
 // is cleared. cpu_user is the address of a context if and only if page_live of that context is the number
 // of the CPU plus 1. With AVX-512, which Go code also uses, XSAVE and XRSTOR transfer all state on each
-// entry and return, and cpu_user is always 0.
+// entry and return, the base of GS is saved on each return, and cpu_user is always 0.
 //
 // After CLI, the code accesses only the context, loam/kernel.cpu and the CPU's stack. Their pages are
 // always present.
@@ -58,6 +58,7 @@
 #define page_mxcsr	228
 #define page_watched	232
 #define page_placed	236
+#define page_used	240
 #define page_vector	256
 #define page_wide	3072
 #define page_debug	3584
@@ -82,6 +83,7 @@
 #define vectorsAll	0
 #define vectorsSSE	1
 #define x87	1
+#define kernelGS	0xc0000102
 #define codeUser	1
 
 #define PUSH_REGISTERS \
@@ -145,7 +147,13 @@ here:
 	TESTQ	R9, R9
 	JEQ	load
 	XSAVE64	page_vector(R9)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(R9)
+	MOVL	DX, (page_gsBase+4)(R9)
 	MOVL	$0, page_live(R9)
+	MOVL	$x87, AX
+	XORL	DX, DX
 load:
 	XRSTOR64	page_vector(DI)
 	MOVL	cpu_number(GS), CX
@@ -221,19 +229,24 @@ all:
 	MOVL	$-1, DX
 	XRSTOR64	page_vector(DI)
 loaded:
+	// Between entry and return, page_used is the time in ring 3 before the entry, minus the time of the entry.
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	SUBQ	AX, page_used(DI)
 	MOVQ	SP, cpu_callerSP(GS)
 	MOVQ	BP, cpu_callerBP(GS)
 	MOVQ	R14, cpu_callerG(GS)
 	LEAQ	frameSize(DI), CX
 	MOVQ	CX, cpu_ist1(GS)
-	MOVQ	page_gsBase(DI), DX
 	SWAPGS
 	TESTL	R10, R10
 	JEQ	bases
 	XORL	CX, CX
 	MOVW	CX, GS
-bases:
+	MOVQ	page_gsBase(DI), DX
 	WRGSBASEQ	DX
+bases:
 	MOVQ	page_fsBase(DI), CX
 	WRFSBASEQ	CX
 	MOVQ	DI, SP
@@ -293,7 +306,7 @@ TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	40(SP), SP
 	BYTE $0x48; BYTE $0x0f; BYTE $0x07	// SYSRETQ
 
-// saveOwn saves the x87 state of a context if this CPU holds it. It returns 0, or the number plus 1 of
+// saveOwn saves the x87 state and the base of GS of a context if this CPU holds them. It returns 0, or the number plus 1 of
 // another CPU that holds the state. If XSAVE transfers all vector state (AVX-512), no CPU ever holds it.
 //
 //	func saveOwn(page *page) (live uint32)
@@ -305,6 +318,10 @@ TEXT loam∕kernel∕user·saveOwn<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$x87, AX
 	XORL	DX, DX
 	XSAVE64	page_vector(DI)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(DI)
+	MOVL	DX, (page_gsBase+4)(DI)
 	MOVL	$0, page_live(DI)
 	MOVQ	$0, cpu_user(GS)
 	XORL	AX, AX
@@ -356,23 +373,26 @@ TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	$0
 	PUSHQ	$vectorSyscall
 	PUSH_REGISTERS
-	JMP	back<>(SB)
+	MOVQ	SP, DI
+	MOVQ	cpu_stack(GS), SP
+	JMP	back<>(SB)	// SYSCALL has cleared the flags of ring 3 (MSRFlagMask)
 
 // loamUserTrap handles exceptions and interrupts that occur in ring 3. trap (loam_entry_amd64.s) has stored
 // the whole frame at SP.
 TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
 	SWAPGS
-	JMP	back<>(SB)
-
-// back returns from enter to the goroutine after ring 3 was left. SP is the address of the context.
-TEXT back<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	SP, DI
-	MOVL	$0, page_cpu(DI)
+	MOVQ	cpu_stack(GS), SP
 	// Clear the flags of ring 3 that the processor does not clear on entry, such as AC, which would
 	// suspend SMAP.
-	MOVQ	cpu_stack(GS), SP
 	PUSHQ	$2
 	POPFQ
+	JMP	back<>(SB)
+
+// back returns from enter to the goroutine after ring 3 was left. DI is the address of the context, and SP
+// is the CPU's stack.
+TEXT back<>(SB),NOSPLIT|NOFRAME,$0
+	MOVL	$0, page_cpu(DI)
 	CMPB	loam∕kernel·userVectors(SB), $vectorsSSE
 	JCS	all
 	STMXCSR	page_mxcsr(DI)
@@ -417,17 +437,21 @@ all:
 	MOVL	$-1, AX
 	MOVL	$-1, DX
 	XSAVE64	page_vector(DI)
+	MOVL	$kernelGS, CX
+	RDMSR
+	MOVL	AX, page_gsBase(DI)
+	MOVL	DX, (page_gsBase+4)(DI)
 saved:
+	RDTSC
+	SHLQ	$32, DX
+	ORQ	DX, AX
+	ADDQ	AX, page_used(DI)
 	LDMXCSR	loamMXCSR<>(SB)
 	XORPS	X15, X15
 	RDFSBASEQ	AX
 	MOVQ	AX, page_fsBase(DI)
 	MOVQ	cpu_fsBase(GS), AX
 	WRFSBASEQ	AX
-	SWAPGS
-	RDGSBASEQ	CX
-	SWAPGS
-	MOVQ	CX, page_gsBase(DI)
 	MOVQ	cpu_frameEnd(GS), AX
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	cpu_callerBP(GS), BP
