@@ -125,8 +125,8 @@ func (v *View) Readlink(at Place, path string) (string, error) {
 	return v.TargetOf(link)
 }
 
-// Link implements linkat(2): it adds a name for the file old. The caller must own the file, or be able
-// to read and write it (protected_hardlinks of proc(5)).
+// Link implements linkat(2): it adds a name for an existing file (the parameter old). The caller must own the file, or
+// be able to read and write it (protected_hardlinks of proc(5)).
 func (v *View) Link(old Place, at Place, path string) error {
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
@@ -252,8 +252,8 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	return err
 }
 
-// arriving checks that v may move the file of from to the last name of to, and returns the target
-// directory.
+// arriving checks that v may move the file of one target (from) to the last name of
+// another (to), and returns the target directory.
 func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 	_, isDir := from.place.Node.(Directory)
 	switch {

@@ -71,7 +71,7 @@ func (t *PageTable[K]) Get(file K) Pages {
 	return t.pages[file]
 }
 
-// Change calls change with the pages of a file, or nil. The file neither gets nor loses pages meanwhile.
+// Change calls the function change with the pages of a file, or nil. The file neither gets nor loses pages meanwhile.
 func (t *PageTable[K]) Change(file K, change func(Pages) error) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -115,7 +115,8 @@ func (t *PageTable[K]) Resize(file K, size int64, resize func() error) error {
 	})
 }
 
-// Allocate changes a file by change, which implements fallocate(2). size returns the size of the file on storage.
+// Allocate changes a file by the function change, which implements fallocate(2). The
+// function size returns the size of the file on storage.
 func (t *PageTable[K]) Allocate(file K, mode AllocateMode, offset, length int64, change func() error, size func() int64) error {
 	return t.Change(file, func(p Pages) error {
 		if p == nil {

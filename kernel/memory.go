@@ -407,7 +407,8 @@ func (k *core) mremap(addr, size, want uint64, flags int) int64 {
 	return int64(to)
 }
 
-// copyPage maps a page at to with the content of the page at from. It returns false if no memory is left.
+// copyPage maps a page at an address (the parameter to) with the content of the page at
+// another address (from). It returns false if no memory is left.
 func (k *core) copyPage(from, to uint64, rights space.Rights) bool {
 	pa, ok := k.frames.Alloc()
 	if !ok {

@@ -13,7 +13,7 @@ func (r *request) ask() { atomic.AddUint32((*uint32)(r), 1) }
 // open reports whether a request has not been served yet.
 func (r *request) open() bool { return atomic.LoadUint32((*uint32)(r)) != 0 }
 
-// serve calls do until no request is open. Only the CPU that was asked calls it.
+// serve calls the function do until no request is open. Only the CPU that was asked calls it.
 func (r *request) serve(do func()) {
 	for {
 		asked := atomic.LoadUint32((*uint32)(r))

@@ -104,7 +104,7 @@ func (s *sequence) next() uint64 {
 	return uint64(b)
 }
 
-// begin makes a call. do applies it to the model when the call has been served.
+// begin makes a call. The function do applies it to the model when the call has been served.
 func (s *sequence) begin(p *modelCPU, do operation, number uint64, args ...uint64) {
 	s.done[p] = do
 	p.call(number, args...)

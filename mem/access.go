@@ -37,7 +37,7 @@ func (m *Map) WriteAt(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{access: Store}, func(page []byte, done int) { copy(page, b[done:]) })
 }
 
-// transfer splits a range at page boundaries, and calls use for each part, with the map's lock held.
+// transfer splits a range at page boundaries, and calls the function use for each part, with the map's lock held.
 func (m *Map) transfer(addr uint64, length int, d demand, use func(page []byte, done int)) (int, Result) {
 	done := 0
 	for done < length {

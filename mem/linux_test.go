@@ -133,7 +133,7 @@ func (w *twin) span() (addr, length uint64) {
 // step makes one random call on the map and on Linux.
 func (w *twin) step() (text string, here, there error) {
 	addr, length := w.span()
-	switch w.rand.IntN(10) {
+	switch w.rand.IntN(11) {
 	case 0, 1, 2, 3:
 		return w.mmap(addr, length)
 	case 4:
@@ -151,6 +151,8 @@ func (w *twin) step() (text string, here, there error) {
 		return w.madvise(addr, length)
 	case 8:
 		return w.mremap(addr, length)
+	case 9:
+		return w.remapFilePages(addr, length)
 	}
 	return w.inspect(addr, length)
 }
@@ -222,6 +224,15 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 	return text, here, there
 }
 
+func (w *twin) remapFilePages(addr, length uint64) (string, error, error) {
+	prot := uint64(max(w.rand.IntN(10)-8, 0))
+	index := []uint64{0, 1, 5, 1 << 51, 1 << 63, ^uint64(0)}[w.rand.IntN(6)]
+	flags := []uint64{0, mem.MapNonBlock, mem.MapFixed}[w.rand.IntN(3)]
+	_, there := call(linux.SYS_REMAP_FILE_PAGES, addr, length, prot, index, flags)
+	here := w.m.RemapFilePages(addr, length, uint32(prot), index, uint32(flags))
+	return fmt.Sprintf("remap_file_pages(%x, %x, %x, %x, %x)", addr, length, prot, index, flags), here, there
+}
+
 // inspect makes and compares a call that does not change regions, or that only locks them (mlock).
 func (w *twin) inspect(addr, length uint64) (string, error, error) {
 	if length > twinPages*mem.PageSize {
@@ -290,6 +301,35 @@ func TestPlacesAsLinux(t *testing.T) {
 	}
 	if tried < 100 {
 		t.Errorf("only %d placements compared", tried)
+	}
+}
+
+// TestLowPlaces: a mapping with MAP_32BIT is below 2 GiB. Linux chooses a random address there.
+func TestLowPlaces(t *testing.T) {
+	const flags = mem.MapPrivate | mem.Map32Bit | mem.MapNoReserve
+	m := linuxMap(twinStart)
+	for _, size := range []uint64{mem.PageSize, 1 << 29, 1 << 31} {
+		for _, hint := range []uint64{0, 5 << 28, twinStart} {
+			a, there := call(linux.SYS_MMAP, hint, size, 0, flags|0x20, ^uint64(0), 0)
+			b, here := m.Mmap(mem.Request{Addr: hint, Length: size, Flags: flags})
+			if here != there {
+				t.Errorf("%x bytes at %x: %v, on Linux %v", size, hint, here, there)
+			}
+			if here != nil || there != nil {
+				continue
+			}
+			for _, addr := range []uint64{a, b} {
+				if addr < 1<<30 || addr > 1<<31-size || hint == 5<<28 && addr != hint {
+					t.Errorf("%x bytes at %x: placed at %x, on Linux at %x", size, hint, b, a)
+				}
+			}
+			if _, err := call(linux.SYS_MUNMAP, a, size); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Munmap(b, size); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs"
+	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
@@ -210,8 +212,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until a request for
-// the task arrives (alert). Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until a duration (the parameter most) has passed, or until a
+// request for the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:
@@ -262,10 +264,10 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
 	linux.SYS_GETRANDOM:   getrandom,
 	linux.SYS_GETCPU: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		m := memory{t}
-		for _, at := range [...]uint64{a.A1, a.A2} {
+		numbers := [...]uint32{t.rseq.CPU(), 0} // the CPU, and the node
+		for i, at := range [...]uint64{a.A1, a.A2} {
 			if at != 0 {
-				if errno := m.setWord(at, 0); errno != 0 {
+				if errno := (memory{t}).setWord(at, numbers[i]); errno != 0 {
 					return 0, errno
 				}
 			}
@@ -275,12 +277,35 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SYSINFO:       sysinfo,
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
-	linux.SYS_VHANGUP:       vhangup,
-	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_MOUNT:         mount,
+	linux.SYS_UMOUNT2: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		target, errno := t.caller.Memory.String(a.A1, fs.MaxPath)
+		if errno == 0 {
+			errno = t.caller.Process.Unmount(target, number(a.A2))
+		}
+		return 0, errno
+	},
+	linux.SYS_VHANGUP:    vhangup,
+	linux.SYS_MEMBARRIER: membarrier,
 }
 
-// setName returns the implementation of sethostname(2) or setdomainname(2). set stores the new name. There is one
-// name for all processes. Errors: EPERM, EINVAL, EFAULT.
+// mount implements mount(2). The options of a file system are at most a page.
+func mount(t *Task, a call.Args) (uint64, linux.Errno) {
+	var texts [4]string // source, target, type, options; all but the target may be missing
+	for i, addr := range [...]uint64{a.A1, a.A2, a.A3, a.A5} {
+		if addr == 0 && i != 1 {
+			continue
+		}
+		var errno linux.Errno
+		if texts[i], errno = t.caller.Memory.String(addr, mem.PageSize); errno != 0 {
+			return 0, errno
+		}
+	}
+	return 0, t.caller.Process.Mount(texts[0], texts[1], texts[2], a.A4, texts[3])
+}
+
+// setName returns the implementation of sethostname(2) or setdomainname(2). The function set stores the new name. There
+// is one name for all processes. Errors: EPERM, EINVAL, EFAULT.
 func setName(set func(p *posix.Process, name string)) serveFunc {
 	return func(t *Task, a call.Args) (uint64, linux.Errno) {
 		n := number(a.A2)

@@ -140,6 +140,9 @@ func (t *Task) announce(child *Task, c clone.Request, of memory) {
 // ended.
 func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
+	if c.Mounts() && !t.creds().Has(linux.CAP_SYS_ADMIN) {
+		return 0, linux.EPERM
+	}
 	space, errno := t.forkMemory(c)
 	if errno != 0 {
 		return 0, errno
@@ -176,14 +179,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
-	share := posix.Share(0)
-	if c.Flags&linux.CLONE_FILES != 0 {
-		share |= posix.ShareDescriptors
-	}
-	if c.Flags&linux.CLONE_FS != 0 {
-		share |= posix.SharePlace
-	}
-	child.posix = p.posix.Fork(int32(node.PID), share)
+	child.posix = forkFiles(p.posix, node.PID, c)
 	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
 	child.inherit(p)
@@ -281,7 +277,24 @@ func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	}
 	a := &addressSpace{Space: tables, Map: m}
 	a.users.Store(1)
+	a.barriers.Store(own.barriers.Load())
 	return a, 0
+}
+
+// forkFiles returns the descriptors and the place in the file tree of a new process.
+func forkFiles(p *posix.Process, pid family.PID, c clone.Request) *posix.Process {
+	share := posix.Share(0)
+	if c.Flags&linux.CLONE_FILES != 0 {
+		share |= posix.ShareDescriptors
+	}
+	if c.Flags&linux.CLONE_FS != 0 {
+		share |= posix.SharePlace
+	}
+	child := p.Fork(int32(pid), share)
+	if c.Mounts() {
+		child.CopyMounts()
+	}
+	return child
 }
 
 // clearTID clears the word of set_tid_address(2) and wakes a waiter.

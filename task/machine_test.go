@@ -25,6 +25,8 @@ type simulated struct {
 	forking  func() // called by NewSpace, if not nil
 	cloning  func() // called by NewThread, if not nil
 
+	barriers atomic.Int32 // calls of Barrier
+
 	started time.Time
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
 }
@@ -107,6 +109,8 @@ func (s *simulatedSpace) each(addr uint64, b []byte, access mem.Access) (done in
 	}
 	return done
 }
+
+func (s *simulatedSpace) Barrier() { s.machine.barriers.Add(1) }
 
 func (s *simulatedSpace) Close() { s.machine.count(-1) }
 
@@ -268,7 +272,8 @@ func (u *user) store(addr uint64, b []byte) bool {
 	return u.access(addr, b, write, u.space.Write)
 }
 
-// access copies bytes by move. If move ends early, the program faults at that address with the error code.
+// access copies bytes by the function move. If that function ends early, the program
+// faults at that address with the error code.
 func (u *user) access(addr uint64, b []byte, code uint64, move func(uint64, []byte) int) bool {
 	f := &u.frame
 	for done := move(addr, b); done < len(b); done += move(addr+uint64(done), b[done:]) {

@@ -121,8 +121,8 @@ func (m memory) load(addr uint64) (value uint32, errno linux.Errno) {
 // unaligned holds the bits of an address that are zero for an aligned word of 32 bits.
 const unaligned = 3
 
-// swap replaces a word in the memory of the process if its value is old, and returns the value found. Words of futexes are
-// aligned.
+// swap replaces a word in the memory of the process if it has an expected value (the
+// parameter old), and returns the value found. Words of futexes are aligned.
 func (m memory) swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno) {
 	if addr&unaligned != 0 {
 		return 0, linux.EFAULT

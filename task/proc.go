@@ -269,6 +269,14 @@ func (w shownProcess) Link(l procfs.Link) (place fs.Place, path string, ok bool)
 	return e.place, e.path, true
 }
 
+// Mounted implements procfs.Process.
+func (w shownProcess) Mounted() []fs.Mounted {
+	if !w.lives() {
+		return nil
+	}
+	return w.p.files().Mounted()
+}
+
 // Counts implements procfs.Process.
 func (w shownProcess) Counts() procfs.Counts {
 	s := w.p.system

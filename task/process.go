@@ -72,6 +72,8 @@ type addressSpace struct {
 	Space
 	*mem.Map
 	users atomic.Int32
+	// barriers holds the commands of membarrier(2) for which the processes are registered.
+	barriers atomic.Uint32
 }
 
 func newProcess(s *System, node *family.Process) *Process {

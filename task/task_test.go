@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs"
 	"loam/fs/pseudo"
 	"loam/mem/memtest"
 	"loam/posix"
@@ -65,7 +66,7 @@ func (w *world) mountProc() {
 	place, err := v.Lookup(v.Root, "/proc", true)
 	if err == nil {
 		proc := pseudo.New(pseudo.ProcMagic)
-		proc.Extend(w.system.Processes("mounts\n", "mountinfo\n"))
+		proc.Extend(w.system.Processes(func([]fs.Mounted) (mounts, info string) { return "mounts\n", "mountinfo\n" }))
 		err = v.Tree.Mount(proc, place, false)
 	}
 	if err != nil {

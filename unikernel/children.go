@@ -124,11 +124,16 @@ func neededBy(path string) (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return filesOf(needs), nil
+}
+
+// filesOf returns the paths of the interpreter and the libraries.
+func filesOf(needs library.Needs) (files []string) {
 	if needs.Interp != "" {
 		files = append(files, needs.Interp)
 	}
 	for _, l := range needs.Libraries {
 		files = append(files, l.Path)
 	}
-	return files, nil
+	return files
 }

@@ -38,8 +38,8 @@ func TestSleepingMonitor(t *testing.T) {
 	})
 }
 
-// lateness makes the program "late" start goroutines, times goroutines in total, with a pause of rest before each. It
-// returns the delays from start to first instruction, sorted.
+// lateness makes the program "late" start goroutines. The parameter times is their number, and rest is the pause before
+// each. It returns the delays from start to first instruction, sorted.
 func lateness(t *testing.T, n Network, procs string, times int, rest time.Duration) (late []time.Duration) {
 	c := dialProgram(t, Options{Env: []string{procs}, Network: n}, "late")
 	defer c.Close() // the program ends with this connection

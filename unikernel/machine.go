@@ -84,7 +84,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if n.config.Terminal, err = o.wantsTerminal(); err != nil {
 		return 0, err
 	}
-	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
+	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.base(), o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
 	}

@@ -376,7 +376,7 @@ type serial struct {
 // serialTime is the default patience.
 const serialTime = 2 * time.Second
 
-// loop serves the port until done is closed. If the kernel does not read, an answer is lost. If it does not
+// loop serves the port until the channel done is closed. If the kernel does not read, an answer is lost. If it does not
 // read a signal that ends programs, the machine is killed, because nothing else would end it.
 func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-chan struct{}) {
 	for {

@@ -149,11 +149,8 @@ func (n *network) addFiles(o *Options) (err error) {
 		return err
 	}
 	if !o.rootDisk {
-		root, err := openRoot(o.Root, o.Machine.Memory)
-		if err != nil {
-			return err
-		}
-		n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
+		n.config.Mounts = []guest.Mount{{Archive: give(o.root), Path: "/"}}
+		o.root = nil
 	}
 	more, err := packVolumes(volumes, give)
 	n.config.Mounts = append(n.config.Mounts, more...)

@@ -293,7 +293,7 @@ func bootProbe(ctx context.Context, program string, by Emulator) error {
 	return nil
 }
 
-// alarm is a writer that calls ring once, as soon as its input contains a word.
+// alarm is a writer that calls the function ring once, as soon as its input contains a word.
 type alarm struct {
 	word string
 	ring func()

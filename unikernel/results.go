@@ -94,8 +94,8 @@ func writeResult(name string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// takeResults prepares the guest to send results. wait waits for the transfer after the guest has ended; it
-// must be called.
+// takeResults prepares the guest to send results. The function wait waits for the
+// transfer after the guest has ended; it must be called.
 func (n *network) takeResults(r results, platform Platform) (wait func() error, err error) {
 	n.config.Results, n.config.ResultFolders = r.files, r.folders
 	if len(r.files) == 0 {

@@ -29,7 +29,7 @@ type session struct {
 	typist, terminal *os.File
 	chunks           chan []byte // sent by receive, which closes it at the end; received by await; unbuffered
 	shown            bytes.Buffer
-	seen             int // number of bytes of shown that await has already matched
+	seen             int // number of bytes of the field shown that the method await has already matched
 }
 
 // startSession starts a program on a terminal of its own, as the leader of a session.

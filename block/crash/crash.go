@@ -211,8 +211,7 @@ func (c *Cursor) State(seed uint64) *memory.Device {
 	return c.image(newDice(rand.New(rand.NewPCG(seed, uint64(c.at))), int(seed%styles)).choose)
 }
 
-// image builds a state. choose returns the write whose value a sector has, or nil for the settled
-// value.
+// image builds a state. The function choose returns the write whose value a sector has, or nil for the settled value.
 func (c *Cursor) image(choose func(at int64, s *sector) *write) *memory.Device {
 	d := c.settled.Snapshot()
 	o := block.NewIO(d)

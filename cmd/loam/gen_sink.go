@@ -36,8 +36,8 @@ func newGenSink() *cobra.Command {
 many were lost, duplicated or reordered, and the latency. Latency is measured between the sender's
 clock and this machine's: it is meaningful on one machine, or if the two clocks agree.
 
-With --reflect, tagged UDP is sent back. "loam gen --rx" on the sending interface then measures the
-round-trip time by one clock.
+With --reflect, UDP datagrams that carry the generator's tag are sent back. "loam gen --rx" on the
+sending interface then measures the round-trip time by one clock.
 
 A flow is identified by three numbers: the stream, the sender's queue, the flow. Sink cannot detect
 frames that were lost after the last arrival: compare with the sender's count. Each run of a sender has

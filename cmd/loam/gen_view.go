@@ -36,8 +36,8 @@ func (f *viewFlags) registerControl(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.http, "control", "", "change rates by HTTP at `ADDR`, such as 127.0.0.1:9101: GET /rate, and PUT /rate with {\"scale\": 0.5} or {\"rate\": \"2Mpps\"}")
 }
 
-// watch calls work and displays the run. With --tui, work runs in a goroutine of its own, because the terminal view
-// needs the main goroutine.
+// watch calls the function work and displays the run. With --tui, the function runs in a
+// goroutine of its own, because the terminal view needs the main goroutine.
 func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.View) (show.Result, error)) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()

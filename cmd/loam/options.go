@@ -35,6 +35,9 @@ type runFlags struct {
 	root     string
 	folder   string
 	tty      choice
+
+	entrypoint optional
+
 	user     string
 	net      string
 	loopback bool
@@ -54,12 +57,33 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, on 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "for a process: pass connections to published ports through Loam's TCP; without this flag, Linux's TCP serves them")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a read-only copy of a folder or a file, `HOST[:GUEST][:rw]`; GUEST is an absolute path (default: the path of HOST); with :rw, the folder itself, which the program can write (docs/folders.md; repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run a Linux program in the root folder `DIR|FILE.tar[.gz]|IMAGE`, which contains it: a copy of a folder or archive, or an ext4 image itself")
-	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program COMMAND inside `DIR|FILE.tar[.gz|.zst]|IMAGE[:TAG]`: a copy of a folder or archive, or of the image of a container, or an image of ext4 itself, is its root folder")
+	cmd.Flags().Var(&f.entrypoint, "entrypoint", "with --root and an image of a container, start `PROGRAM` with the arguments, and not the image's Entrypoint; empty: start COMMAND itself")
+	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, that of the image, or /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, which is connected to this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: that of the image, or root)")
 }
+
+// optional is a text flag that distinguishes an empty text from no text.
+type optional struct{ value *string }
+
+// String implements pflag.Value.
+func (o *optional) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+// Set implements pflag.Value.
+func (o *optional) Set(s string) error {
+	o.value = &s
+	return nil
+}
+
+// Type implements pflag.Value.
+func (o *optional) Type() string { return "string" }
 
 // choice is a boolean flag with three states: not given, true and false.
 type choice struct {
@@ -138,8 +162,11 @@ type volume struct {
 // usageErrors.
 func (f *runFlags) options(program string, args []string) (unikernel.Options, error) {
 	o := unikernel.Options{
-		Target: unikernel.Target{Args: []string{program}, Source: f.source},
-		Args:   args, Env: f.env, Root: f.root, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+		Target: unikernel.Target{Source: f.source},
+		Args:   args, Env: f.env, Root: f.root, Entrypoint: f.entrypoint.value, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+	}
+	if program != "" {
+		o.Target.Args = []string{program}
 	}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
@@ -172,6 +199,9 @@ func (f *runFlags) options(program string, args []string) (unikernel.Options, er
 
 // checkProgram checks the flags that describe how the program starts.
 func (f *runFlags) checkProgram() error {
+	if f.entrypoint.value != nil && f.root == "" {
+		return &usageError{"--entrypoint has no use without --root", "leave it out"}
+	}
 	if f.folder != "" && !path.IsAbs(f.folder) {
 		return &usageError{fmt.Sprintf("-w %s is not an absolute path", f.folder), "write -w /DIR"}
 	}
@@ -433,8 +463,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// checkGateway rejects a router outside the network own of the program's address, and a second router of the same IP
-// version.
+// checkGateway rejects a router outside the network of the program's address (the
+// parameter own), and a second router of the same IP version.
 func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
 	case !own.IsValid():

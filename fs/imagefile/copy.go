@@ -27,7 +27,8 @@ func (s Skipped) report(name, why string) {
 
 const noFile = "it is neither a file, a folder nor a symbolic link"
 
-// target returns where a copy of a file with a base name goes: into to if that is a folder.
+// target returns where a copy of a file with a base name goes: into the destination (the
+// parameter to) if that is a folder.
 func target(isDir bool, to, base string) string {
 	if isDir {
 		return path.Join(to, base)

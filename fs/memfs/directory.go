@@ -148,7 +148,7 @@ func (d *directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error
 	})
 }
 
-// add creates a file with make and enters it under name. Errors: ENOENT, EEXIST, ENOSPC.
+// add creates a file with the function make and enters it under name. Errors: ENOENT, EEXIST, ENOSPC.
 func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 	m := d.system
 	m.names.Lock()

@@ -51,7 +51,7 @@ type conn struct {
 
 	sending sync.Mutex // guards the fields below; held while bytes are written
 	out     []byte     // messages to be written
-	lazy    bool       // a timer is set that will write out
+	lazy    bool       // a timer is set that will write the messages in the field out
 }
 
 // maxCalls is the maximum number of requests in progress.
@@ -70,7 +70,7 @@ type call struct {
 	size  int
 	reply Message
 	into  []byte // Read: receives the data
-	n     int    // bytes in into
+	n     int    // number of bytes in the field into
 	err   error
 	clunk uint32        // FID that the request frees, and that can be used again after the reply; NoFID: none
 	done  chan struct{} // closed by receive; nil: no caller waits

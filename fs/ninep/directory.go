@@ -312,8 +312,8 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 	return nil
 }
 
-// settle records that the file moved was renamed from a name in d to a name in t, where victim was. moved and victim
-// may be nil, which means that the client does not know the file. The caller holds mu.
+// settle records that a file (the parameter moved) was renamed from a name in d to a name in t, where another file
+// (victim) was. moved and victim may be nil, which means that the client does not know the file. The caller holds mu.
 func (s *FileSystem) settle(d *node, name string, moved *node, t *node, newName string, victim *node, exchange bool) {
 	if victim != nil {
 		victim.touch()

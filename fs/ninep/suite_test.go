@@ -40,7 +40,7 @@ func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *nine
 	return exportTo(t, folder, c, sc, func(c net.Conn) io.ReadWriteCloser { return c })
 }
 
-// exportTo is like export, but wrap wraps the client's end of the connection.
+// exportTo is like export, but the function wrap wraps the client's end of the connection.
 func exportTo(t testing.TB, folder string, c ninep.Config, sc server.Config, wrap func(net.Conn) io.ReadWriteCloser) *ninep.FileSystem {
 	t.Helper()
 	near, far := dial(t)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loam/fs"
 )
 
 // Process describes the program and the machine for /proc. Its functions are called when a file is
@@ -108,11 +110,11 @@ func (p *Process) own(f *FileSystem, dir string) {
 		return fmt.Sprintf("%d %d 0 0 0 %d 0\n", pages, pages, pages)
 	})
 	f.File(dir+"mounts", func() string {
-		mounts, _ := p.MountTables()
+		mounts, _ := p.MountTables(nil)
 		return mounts
 	})
 	f.File(dir+"mountinfo", func() string {
-		_, info := p.MountTables()
+		_, info := p.MountTables(nil)
 		return info
 	})
 	f.Fixed(dir+"cgroup", "0::/\n")
@@ -166,8 +168,8 @@ type Mount struct {
 	Frozen   func() bool // reports whether a writable file system has become read-only; nil: never
 }
 
-// MountTables returns the content of /proc/self/mounts and mountinfo (proc(5)).
-func (p *Process) MountTables() (mounts, info string) {
+// MountTables returns the content of /proc/self/mounts and mountinfo (proc(5)). made are mounts that processes have made.
+func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	var a, b strings.Builder
 	number := 0
 	add := func(path, kind, name, flags string) {
@@ -193,7 +195,27 @@ func (p *Process) MountTables() (mounts, info string) {
 	add("/proc", "proc", "proc", access)
 	add("/sys", "sysfs", "sysfs", "ro")
 	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
+	for _, m := range made {
+		add(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags))
+	}
 	return a.String(), b.String()
+}
+
+// mountFlags returns the text of flags.
+func mountFlags(f fs.MountFlags) string {
+	text := "rw"
+	if f&fs.ReadOnlyMount != 0 {
+		text = "ro"
+	}
+	for _, x := range [...]struct {
+		flag fs.MountFlags
+		name string
+	}{{fs.NoSetID, ",nosuid"}, {fs.NoDevices, ",nodev"}, {fs.NoExecute, ",noexec"}} {
+		if f&x.flag != 0 {
+			text += x.name
+		}
+	}
+	return text
 }
 
 // mountEscapes escapes a path for these files.

@@ -167,7 +167,8 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
+	fs/memfs, fs/tarfs < unikernel/rootfs;
+	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 
@@ -239,6 +240,7 @@ var modules = map[string][]string{
 	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
+	"unikernel/rootfs":  {"github.com/klauspost/compress/zstd"},
 	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 
 	// Packages for devices of the host. They are not part of a guest.

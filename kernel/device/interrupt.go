@@ -42,7 +42,7 @@ func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
 
-// init prepares b. ask makes a call to the kernel.
+// init prepares b. The function ask makes a call to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
 	b.kernel = ask
 	b.lines = map[uint32]*wire{}
@@ -87,8 +87,8 @@ func (b *bells) message(number int) *interrupt {
 	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
 }
 
-// add registers a driver for the interrupt with a number. Close of the result calls end. The caller holds
-// b.mu.
+// add registers a driver for the interrupt with a number. Close of the result calls the
+// function end. The caller holds b.mu.
 func (b *bells) add(number int, end func()) *interrupt {
 	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
 	i.close = sync.OnceFunc(func() {

@@ -201,8 +201,8 @@ func (t *Table) Take() ID {
 // HasReady reports whether Take would return a thread.
 func (t *Table) HasReady() bool { return t.ready.head != None }
 
-// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is the thread's result if the
-// deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
+// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
+// result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late

@@ -108,8 +108,8 @@ func (e *extent) add(start, end uint64) {
 	e.start, e.end = min(e.start, start), max(e.end, end)
 }
 
-// change makes one change of the page tables. It adds the addresses whose translations must be flushed to
-// stale.
+// change makes one change of the page tables. It adds the addresses whose translations
+// must be flushed to the range stale.
 func (s *Space) change(c *Change, stale *extent) error {
 	if c.Start > c.End || c.End > Limit || (c.Start|c.End|c.Physical)%amd64.PageSize != 0 {
 		return ErrAddress
@@ -209,6 +209,16 @@ func (s *Space) flush(stale extent) {
 		s.pages.giveTable(pa)
 	}
 	s.gone = s.gone[:0]
+}
+
+// Barrier makes each CPU that may run a thread of the space execute a full memory barrier and an instruction that
+// serialises (membarrier(2)).
+func (s *Space) Barrier() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if others := forget(s.active, s.tables.Root, 0, 0); others != 0 {
+		kernelCall(kernel.CallFlush, uintptr(others), 0)
+	}
 }
 
 // CPUs returns how many CPUs may have translations of this space.

@@ -11,7 +11,7 @@ import (
 // How a flood is thinned out.
 const (
 	thinShift = 4 // one frame in 16 is delivered
-	// Interval is the time after which frames that still arrive show whether the flood continues.
+	// Interval is how long thinning lasts before the stack checks, by the frames that arrive then, whether the flood continues.
 	Interval  = time.Second
 	thinLeast = 512 // if fewer frames than this were delivered in an Interval, the flood is over
 )

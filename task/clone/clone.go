@@ -82,11 +82,14 @@ func Parse3(m call.Memory, a call.Args) (Request, linux.Errno) {
 	return q, 0
 }
 
-// Check checks the combination of flags. Errors: EPERM, EINVAL.
+// Check checks the combination of flags. Of the namespaces, a new process may have mounts of its own, if the caller permits it.
+// Errors: EPERM, EINVAL.
 func (q *Request) Check() linux.Errno {
 	const thread = linux.CLONE_THREAD
 	switch {
-	case q.Flags&Namespaces != 0:
+	case q.Mounts() && q.Flags&linux.CLONE_FS != 0:
+		return linux.EINVAL
+	case q.Flags&Namespaces&^linux.CLONE_NEWNS != 0, q.Mounts() && q.Flags&thread != 0:
 		return linux.EPERM
 	case q.Flags&linux.CLONE_PIDFD != 0 && q.Flags&(thread|linux.CLONE_DETACHED) != 0,
 		q.Flags&thread != 0 && q.Flags&linux.CLONE_SIGHAND == 0,
@@ -99,3 +102,6 @@ func (q *Request) Check() linux.Errno {
 
 // Thread reports whether the request is for a thread of the caller's process.
 func (q *Request) Thread() bool { return q.Flags&linux.CLONE_THREAD != 0 }
+
+// Mounts reports whether the request is for a process with mounts of its own.
+func (q *Request) Mounts() bool { return q.Flags&linux.CLONE_NEWNS != 0 }

@@ -132,7 +132,8 @@ func mark(b []byte) {
 // Context is the part of a frame that sigreturn(2) reads.
 type Context []byte
 
-// ReadContext reads the context of the handler that a thread leaves into a buffer. read copies memory of the process.
+// ReadContext reads the context of the handler that a thread leaves into a buffer. The
+// function read copies memory of the process.
 func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint64) linux.Errno) (Context, linux.Errno) {
 	c := buffer[:contextSize]
 	return c, read(c, t.Registers().SP-8+frameContext)

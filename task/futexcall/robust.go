@@ -1,6 +1,8 @@
 package futexcall
 
 import (
+	"sync/atomic"
+
 	"loam/abi/linux"
 	"loam/task/futex"
 )
@@ -17,7 +19,7 @@ func (o *Objects) Leave(c Caller, ends bool) {
 
 // leaveRobust releases the robust futexes that the thread holds. Their words show that the owner has died.
 func (t task) leaveRobust() {
-	list := t.Futexes().robust
+	list := t.Futexes().RobustList()
 	if list == 0 {
 		return
 	}
@@ -42,7 +44,7 @@ func (t task) leaveRobust() {
 			t.WakeAt(t.Map(), r.Word)
 		}
 	})
-	t.Futexes().robust = 0
+	atomic.StoreUint64(&t.Futexes().robust, 0)
 }
 
 // leaveLocks passes on the PI futexes that the thread owns.

@@ -105,8 +105,8 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 	return uint64(n), 0
 }
 
-// requeue wakes some waiters of key in the bucket from, and moves others to the futex to in the bucket other. It returns their
-// numbers. The caller holds the locks of both buckets.
+// requeue wakes some waiters of a futex (key) in the first bucket (from), and moves others to a second futex (to) in
+// the second bucket (other). It returns the numbers of both. The caller holds the locks of both buckets.
 func requeue(from, other *bucket, key, to mem.Location, wake, move int) (woken, moved int) {
 	if from == other {
 		list, moved := from.table.Requeue(key, to, wake, move)

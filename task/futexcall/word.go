@@ -25,8 +25,8 @@ func writable(c Caller, addr uint64) linux.Errno {
 	return errno
 }
 
-// update changes a word by a function of its value, atomically, and returns the new value. change returns an errno to
-// leave the word unchanged. The caller holds the lock of Objects.
+// update changes a word by a function of its value, atomically, and returns the new value. The function change returns
+// an errno to leave the word unchanged. The caller holds the lock of Objects.
 func update(c Caller, addr uint64, change func(old uint32) (uint32, linux.Errno)) (uint32, linux.Errno) {
 	old, errno := c.Load(addr)
 	for errno == 0 {

@@ -41,6 +41,9 @@ type Space interface {
 	// CompareAndSwap replaces an aligned 32-bit word if its value is old. It is atomic with respect to instructions of the
 	// process. It returns the previous value. ok is false if the word is not mapped or not writable.
 	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
+	// Barrier makes each processor that runs a thread of the space execute a full memory barrier and an instruction that
+	// serialises.
+	Barrier()
 	// NewThread returns a thread with all registers zero. Errors: ENOMEM.
 	NewThread() (Thread, error)
 	// Close releases the page tables. No thread of the address space exists any more.

@@ -267,6 +267,9 @@ func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (*File, linux.
 	if !f.Flags.MayWrite() {
 		q.Deny = mem.MayNotWrite
 	}
+	if f.NoExec {
+		q.Deny |= mem.MayNotExec
+	}
 	m := s.Object(f)
 	q.Object = m.File
 	return m, 0

@@ -52,8 +52,11 @@ func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
 }
 
 // Privileges returns the privileges that an executable file gives its program: the set-user-ID and set-group-ID bits, and
-// file capabilities.
+// file capabilities. On a mount with NoSetID, it gives none.
 func Privileges(m posix.Mapped) credential.File {
+	if m.Place != (fs.Place{}) && m.Place.On(fs.NoSetID) {
+		return credential.File{}
+	}
 	const groupExecute = 0o010
 	a := m.Attr
 	f := credential.File{

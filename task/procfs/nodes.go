@@ -14,8 +14,8 @@ import (
 // Config holds the settings of Processes.
 type Config struct {
 	Source Source
-	// Mounts and MountInfo are the texts of the files with these names.
-	Mounts, MountInfo string
+	// Mounts returns the texts of the files mounts and mountinfo. made are the mounts that processes have made.
+	Mounts func(made []fs.Mounted) (mounts, info string)
 	// Own is the process ID of callers that are not threads of a process. 0: such callers have no ID.
 	Own int
 }
@@ -111,8 +111,14 @@ func init() {
 		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},
 		{name: "root", kind: magic, mode: 0o777, link: Root},
 		{name: "exe", kind: magic, mode: 0o777, link: Executable},
-		{name: "mounts", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.Mounts, nil }},
-		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.MountInfo, nil }},
+		{name: "mounts", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+			mounts, _ := n.in.Mounts(p.Mounted())
+			return mounts, nil
+		}},
+		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+			_, info := n.in.Mounts(p.Mounted())
+			return info, nil
+		}},
 		{name: "smaps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Smaps)},
 		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return rollup(p.Smaps()), nil }},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},

@@ -47,6 +47,8 @@ type Process interface {
 	Descriptor(fd int) (Descriptor, bool)
 	// Link returns a file that the process uses, such as its executable, and the path of the file.
 	Link(l Link) (place fs.Place, path string, ok bool)
+	// Mounted returns the mounts that processes have made, as the process sees them.
+	Mounted() []fs.Mounted
 	// Counts returns the values of the file io.
 	Counts() Counts
 	// Set changes an attribute to the text that a caller has written to its file. Errors: EINVAL, EPERM, EACCES.

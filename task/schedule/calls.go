@@ -191,7 +191,7 @@ var Calls = map[int]Serve{
 	},
 }
 
-// mayAdjust reports whether thread t may change the scheduling of thread of.
+// mayAdjust reports whether thread t may change the scheduling of another thread (the parameter of).
 func mayAdjust(t, of Thread) bool {
 	own, other := t.Identity(), of.Identity()
 	return own.EUID == other.UID || own.EUID == other.EUID || own.Has(linux.CAP_SYS_NICE)
@@ -200,8 +200,8 @@ func mayAdjust(t, of Thread) bool {
 // Bounds of nice values. getpriority(2) returns niceTop minus the nice value.
 const lowestNice, highestNice, niceTop = -20, 19, 20
 
-// mayNice reports whether thread t may set the nice value of thread of (RLIMIT_NICE). The caller holds the lock that guards
-// Traits.
+// mayNice reports whether thread t may set the nice value of another thread, the
+// parameter of (RLIMIT_NICE). The caller holds the lock that guards Traits.
 func mayNice(t, of Thread, nice int) bool {
 	return nice >= of.Traits().Nice || uint64(niceTop-nice) <= of.Limit(linux.RLIMIT_NICE) || t.Identity().Has(linux.CAP_SYS_NICE)
 }

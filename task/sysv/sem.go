@@ -111,8 +111,9 @@ func (o *Operation) finish(errno linux.Errno) {
 	o.Wake()
 }
 
-// Operate executes operations all at once or not at all (semop(2)). If one of them is not possible yet, it returns a waiting
-// Operation; wake is called when the Operation has ended. Errors: EINVAL, E2BIG, EFBIG, EACCES, EAGAIN, ERANGE.
+// Operate executes operations all at once or not at all (semop(2)). If one of them is not possible yet, it returns a
+// waiting Operation; the function wake is called when the Operation has ended. Errors: EINVAL, E2BIG, EFBIG, EACCES,
+// EAGAIN, ERANGE.
 func (s *State) Operate(c Caller, id int32, ops []Op, undo Undo, wake func()) (*Operation, linux.Errno) {
 	t, errno := s.sets.find(id)
 	if errno != 0 {

@@ -46,7 +46,7 @@ func (x *Tracee) view() Stopped {
 // eventCode returns the code of a stop for an event.
 func eventCode(event int32) int32 { return linux.SIGTRAP | event<<8 }
 
-// attach makes the thread by the tracer of the thread t. The caller holds the lock of System.
+// attach makes another thread (the parameter by) the tracer of the thread t. The caller holds the lock of System.
 func attach(t Thread, by Thread, seized bool, options uint64) *Tracee {
 	x := &Tracee{task: t, by: by, seized: seized, State: State{Options: options}}
 	t.Links().Traced, t.Signals().Traced = x, true

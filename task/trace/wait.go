@@ -7,8 +7,8 @@ import (
 
 // This file lets a tracer wait for the threads that it traces (ptrace(2), wait(2)).
 
-// News returns an event of a thread that t traces and the selector of selects, and consumes the event. some
-// reports whether there is such a thread. The caller holds the lock of System.
+// News returns an event of a thread that t traces and that a selector (the parameter of) selects, and consumes the
+// event. some reports whether there is such a thread. The caller holds the lock of System.
 func News(t Thread, of family.Selector, w family.Wanted) (r family.Report, some bool) {
 	for _, x := range t.Links().Tracees {
 		if !x.selected(t.Process(), of) {

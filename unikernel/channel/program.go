@@ -50,7 +50,7 @@ type outlet struct {
 	closed bool
 }
 
-// NewProgram returns the program's end of the channel. open opens the console; it is called at most once.
+// NewProgram returns the program's end of the channel. The function open opens the console; it is called at most once.
 func NewProgram(open func() (Console, error)) *Program {
 	p := &Program{open: open, ended: make(chan struct{})}
 	for k := range p.answers {
@@ -187,8 +187,8 @@ func (o *outlet) taken(n int, errno linux.Errno) {
 	o.moved.Broadcast()
 }
 
-// await waits until the command has written all sent bytes of the stream except at most most. It returns the
-// error of earlier writes once.
+// await waits until the command has written all sent bytes of the stream, or all except a
+// number of bytes (the parameter most). It returns the error of earlier writes once.
 func (o *outlet) await(most int) linux.Errno {
 	o.mu.Lock()
 	defer o.mu.Unlock()

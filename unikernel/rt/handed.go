@@ -55,7 +55,7 @@ func (h *handedLink) way(own netip.Prefix, from netip.Addr) {
 	}
 }
 
-// takeHanded starts receiving connections. Their descriptors are numbered first or higher.
+// takeHanded starts receiving connections. The numbers of their descriptors are at least the parameter first.
 func takeHanded(first int) {
 	if handedFrom != nil {
 		hostHanded = first

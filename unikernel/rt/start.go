@@ -131,6 +131,7 @@ func start(p Platform, c guest.Config) error {
 		Kernel:    hostKernel{},
 		Clock:     readClock,
 		Sender:    sendSignal,
+		NewMemory: newMemory,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),
 		},
@@ -189,8 +190,9 @@ func openDoor() {
 	openStreams()
 }
 
-// Serve makes serve the function of a system call that is in the table. before is the table's function, or returns the
-// errno of the table. Package children calls Serve before the program starts.
+// Serve replaces the function of a system call that is in the table by the result of the
+// function serve. The argument of serve is the table's function, or a function that
+// returns the errno of the table. Package children calls Serve before the program starts.
 func Serve(number int, serve func(before syscalls.Serve) syscalls.Serve) {
 	r := syscalls.ByNumber(number)
 	e := &entries[number]

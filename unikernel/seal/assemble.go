@@ -68,7 +68,7 @@ func (a *assembler) keep()                { a.emit(Instruction{Code: opKeep}) }
 func (a *assembler) addKept()             { a.emit(Instruction{Code: opAddX}) }
 func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
 
-// branch compares the word loaded last with k, and jumps to yes or to no.
+// branch compares the word loaded last with k, and jumps to the label yes or to the label no.
 func (a *assembler) branch(op uint16, k uint32, yes, no label) {
 	a.jumps = append(a.jumps, distances{len(a.code), yes, no})
 	a.emit(Instruction{Code: op, K: k})

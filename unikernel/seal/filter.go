@@ -195,9 +195,9 @@ func (a *assembler) between(first, n int, no label) {
 	a.branch(opAtLeast, uint32(first+n), no, next)
 }
 
-// within emits a jump to no if a range of bytes ends beyond size. Argument count is the number of bytes, and the next
-// argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower halves therefore
-// counts as an upper half that is greater by one.
+// within emits a jump to the label no if a range of bytes ends beyond size. Argument count is the number of bytes,
+// and the next argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower
+// halves therefore counts as an upper half that is greater by one.
 func (a *assembler) within(count int, size int64, no label) {
 	const most = 1 << 31 // Linux transfers less than this number of bytes in one call (MAX_RW_COUNT)
 	low, high := uint32(size), size>>32
@@ -218,7 +218,8 @@ func (a *assembler) within(count int, size int64, no label) {
 }
 
 // notAbove emits a comparison of a 64-bit number with high and low. Its upper half is the word at offset upper, and its
-// lower half was loaded last. It jumps to yes if the number is at most that limit, and to no otherwise.
+// lower half was loaded last. It jumps to the label yes if the number is at most that limit, and to the label no
+// otherwise.
 func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label) {
 	const all = 1<<32 - 1
 	above := a.newLabel()
@@ -230,7 +231,7 @@ func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label
 	a.atMost(high-1, upper, yes, no)
 }
 
-// atMost emits a jump to yes if the word at an offset is at most high, and to no otherwise.
+// atMost emits a jump to the label yes if the word at an offset is at most high, and to the label no otherwise.
 func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
 	if high < 0 {
 		a.jump(no)

@@ -12,10 +12,10 @@ import (
 // read from it. The FID's mu guards it.
 type listing struct {
 	fd   int
-	at   int64  // offset of the first entry in rest
+	at   int64  // offset of the first entry in the field rest
 	rest []byte // entries of getdents64(2)
-	end  bool   // the directory has no entries after those in rest
-	b    []byte // the buffer of which rest is a part
+	end  bool   // the directory has no entries after the entries in the field rest
+	b    []byte // the buffer that contains the field rest
 }
 
 // dirent is an entry of getdents64(2).

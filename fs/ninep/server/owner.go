@@ -37,7 +37,8 @@ func (o override) text() string {
 	return fmt.Sprintf("%d %d %o %o %d", o.uid, o.gid, o.bits, o.kind, o.device)
 }
 
-// parseOverride decodes the text. The text is not trusted: any process of the host may have written it.
+// parseOverride decodes the value of the extended attribute user.loam, which stores the owner and mode that the program
+// has set. The value is not trusted: any process of the host may have written it.
 func parseOverride(text string) (o override, ok bool) {
 	n, err := fmt.Sscanf(text, "%d %d %o %o %d", &o.uid, &o.gid, &o.bits, &o.kind, &o.device)
 	const most = 1<<32 - 1

@@ -61,7 +61,7 @@ func (s *session) xattrWalk(body []byte) (work, error) {
 	return done(&ninep.Size{Size: uint64(len(value))})
 }
 
-// sized calls get with a buffer that is large enough.
+// sized calls the function get with a buffer that is large enough.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := get(nil)

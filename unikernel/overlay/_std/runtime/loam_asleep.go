@@ -66,7 +66,7 @@ func loamStillAwake() bool {
 	return gp != nil && gp.goid == loamAwake.id && loamExists(gp) && (loamGoesOn(gp) || loamInside(gp))
 }
 
-// loamFirst returns the first goroutine of the program for which is returns true, or nil.
+// loamFirst returns the first goroutine of the program for which the function is returns true, or nil.
 func loamFirst(is func(gp *g) bool) *g {
 	all, n := atomicAllG()
 	for i := range n {

@@ -39,8 +39,8 @@
 #define cpu_number	216
 #define cpu_last	224
 
-// Offsets of the fields of loam/kernel/user.page, a context, which begins with an amd64.Frame. A test
-// compares them with the Go type.
+// Offsets of the fields of loam/kernel/user.page, which holds the state of a thread in ring 3 and begins with an
+// amd64.Frame. A test compares them with the Go type.
 #define frameSize	176
 #define frame_vector	120
 #define frame_ip	136
