@@ -25,7 +25,7 @@ daemons: ## run servers of Debian under load in a virtual machine, as root; the 
 	@go test ./test/daemons -count=1 -timeout=60m -v -daemons
 
 .PHONY: suites
-suites: ## test suites of CPython, Go, stress-ng, busybox and perl in ring 3 and on Linux, as root, for hours; writes docs/suites.md
+suites: ## test suites of CPython, Go, stress-ng, busybox, perl and glibc in ring 3 and on Linux, as root, for hours; writes docs/suites.md
 	@go run ./test/suites
 
 .PHONY: isolation

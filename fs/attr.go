@@ -92,5 +92,6 @@ type Usage struct {
 	Files         uint64 // total number of files; 0: no limit
 	FilesFree     uint64
 	ReadOnly      bool
+	Mount         MountFlags // of the mount through which the file was reached
 	MaxNameLength int64
 }

@@ -10,7 +10,7 @@ func (v *View) Access(p Place, w Wish) error {
 			return err
 		}
 	}
-	if !v.Who.May(a, w) {
+	if !v.Who.May(a, w) || w&ToExecute != 0 && a.Mode.Type() == Regular && p.On(NoExecute) {
 		return linux.EACCES
 	}
 	return nil

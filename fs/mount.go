@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -28,7 +29,8 @@ func (p Place) Device() Device { return p.mount.device }
 // Usage implements statfs(2) for the place's file system.
 func (p Place) Usage() Usage {
 	u := p.mount.fs.Usage()
-	u.ReadOnly = u.ReadOnly || p.mount.readOnly
+	u.Mount = MountFlags(p.mount.flags.Load())
+	u.ReadOnly = u.ReadOnly || u.Mount&ReadOnlyMount != 0
 	return u
 }
 
@@ -37,7 +39,7 @@ func (p Place) Sync() error { return p.mount.fs.Sync() }
 
 // writable returns EROFS if the mount is read-only, and nil otherwise.
 func (p Place) writable() error {
-	if p.mount.readOnly {
+	if p.mount.has(ReadOnlyMount) {
 		return linux.EROFS
 	}
 	return nil
@@ -45,11 +47,13 @@ func (p Place) writable() error {
 
 // mount is a file system mounted in the tree.
 type mount struct {
-	fs       FileSystem
-	file     Node   // mounted instead of the root, if only one file of fs is mounted
-	at       Place  // the mount point, which the mount covers; zero for the root of the tree
-	device   Device // device number of the files in fs (st_dev)
-	readOnly bool
+	fs     FileSystem
+	file   Node          // mounted instead of the root, if only one file or directory of fs is mounted
+	at     Place         // the mount point, which the mount covers; zero for the root of the tree
+	device Device        // device number of the files in fs (st_dev)
+	flags  atomic.Uint32 // MountFlags
+	number uint32        // mounts are numbered in the order in which they are made
+	about  *Mounted      // set for mounts that programs make
 
 	covered atomic.Bool // another file system is mounted on one of the files of this one
 }
@@ -75,20 +79,24 @@ type deviceKey struct {
 // Tree is a tree of names. It consists of mounted file systems, and of the drivers behind device files.
 // Lookups take no lock.
 type Tree struct {
-	root    *mount
-	mounts  atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
-	drivers sync.Map                         // drivers of devices, from deviceKey to OpenDevice
-	watcher atomic.Pointer[Watcher]          // the watcher; nil: none
-	cookies atomic.Uint32                    // the newest value of Notice.Cookie
+	*common
+	root   *mount
+	mounts atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
+	mu     sync.Mutex                       // held while mounts is replaced
+}
 
-	mu     sync.Mutex // held while mounts is replaced
-	serial uint32     // minor device number of the newest mount
+// common is the part of a Tree that its copies share.
+type common struct {
+	drivers sync.Map                // drivers of devices, from deviceKey to OpenDevice
+	watcher atomic.Pointer[Watcher] // the watcher; nil: none
+	cookies atomic.Uint32           // the newest value of Notice.Cookie
+	serial  atomic.Uint32           // number of the newest mount
 }
 
 // NewTree returns a tree with one file system, mounted at "/".
 func NewTree(root FileSystem) *Tree {
-	t := &Tree{serial: 1}
-	t.root = &mount{fs: root, device: deviceOf(root, 1)}
+	t := &Tree{common: &common{}}
+	t.root = &mount{fs: root, device: deviceOf(root, t.serial.Add(1))}
 	t.mounts.Store(&map[Place]*mount{})
 	return t
 }
@@ -110,37 +118,44 @@ func deviceOf(f FileSystem, serial uint32) Device {
 // Root returns the place of "/".
 func (t *Tree) Root() Place { return t.cross(t.root.root()) }
 
-// Mount mounts a file system on the directory at. It hides what was there before, as a later mount at
-// the same place hides this one. Errors: ENOTDIR.
+// Mount mounts a file system on a directory (the parameter at). It hides what was there
+// before, as a later mount at the same place hides this one. Errors: ENOTDIR.
 func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
 	}
-	t.mount(&mount{fs: f, readOnly: readOnly}, at)
+	t.mount(&mount{fs: f}, at, readOnlyFlag(readOnly))
 	return nil
 }
 
-// MountFile mounts a single file of a file system on the file at. Errors: EISDIR.
+// MountFile mounts a single file of a file system on a file (the parameter at). Errors: EISDIR.
 func (t *Tree) MountFile(f FileSystem, file Node, at Place, readOnly bool) error {
 	for _, n := range [...]Node{file, at.Node} {
 		if n.Attr().Mode.Type() == Dir {
 			return linux.EISDIR
 		}
 	}
-	t.mount(&mount{fs: f, file: file, readOnly: readOnly}, at)
+	t.mount(&mount{fs: f, file: file}, at, readOnlyFlag(readOnly))
 	return nil
 }
 
-func (t *Tree) mount(m *mount, at Place) {
+func readOnlyFlag(on bool) MountFlags {
+	if on {
+		return ReadOnlyMount
+	}
+	return 0
+}
+
+// mount adds a mount at a place. If m.device is zero, the mount gets a new device number.
+func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.serial++
-	m.device = deviceOf(m.fs, t.serial)
-	old := *t.mounts.Load()
-	table := make(map[Place]*mount, len(old)+1)
-	for place, over := range old {
-		table[place] = over
+	m.number = t.serial.Add(1)
+	m.flags.Store(uint32(flags))
+	if m.device == (Device{}) {
+		m.device = deviceOf(m.fs, m.number)
 	}
+	table := maps.Clone(*t.mounts.Load())
 	m.at = t.cross(at)
 	m.at.mount.covered.Store(true)
 	table[m.at] = m

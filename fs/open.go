@@ -139,6 +139,9 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 	case Dir:
 		return v.opened(newFile(v.Tree, p, nil, flags)), nil
 	case CharDevice, BlockDevice:
+		if p.On(NoDevices) {
+			return nil, linux.EACCES
+		}
 		h, err = v.Tree.openDevice(a, flags)
 	case Fifo, Socket:
 		return nil, linux.ENXIO

@@ -133,7 +133,7 @@ func (w *twin) span() (addr, length uint64) {
 // step makes one random call on the map and on Linux.
 func (w *twin) step() (text string, here, there error) {
 	addr, length := w.span()
-	switch w.rand.IntN(10) {
+	switch w.rand.IntN(11) {
 	case 0, 1, 2, 3:
 		return w.mmap(addr, length)
 	case 4:
@@ -151,6 +151,8 @@ func (w *twin) step() (text string, here, there error) {
 		return w.madvise(addr, length)
 	case 8:
 		return w.mremap(addr, length)
+	case 9:
+		return w.remapFilePages(addr, length)
 	}
 	return w.inspect(addr, length)
 }
@@ -172,7 +174,8 @@ func (w *twin) mmap(addr, length uint64) (string, error, error) {
 	return text, here, there
 }
 
-// fits reports whether a hint will be followed: nothing is mapped there or near above.
+// fits reports whether mmap will use the address hint addr: nothing is mapped in the range, or in the 257
+// pages above it.
 func (w *twin) fits(addr, length uint64) bool {
 	start := addr &^ (mem.PageSize - 1)
 	end := start + length + 257*mem.PageSize
@@ -219,6 +222,15 @@ func (w *twin) mremap(addr, length uint64) (string, error, error) {
 		return text, fmt.Errorf("address %x", b), fmt.Errorf("address %x", a)
 	}
 	return text, here, there
+}
+
+func (w *twin) remapFilePages(addr, length uint64) (string, error, error) {
+	prot := uint64(max(w.rand.IntN(10)-8, 0))
+	index := []uint64{0, 1, 5, 1 << 51, 1 << 63, ^uint64(0)}[w.rand.IntN(6)]
+	flags := []uint64{0, mem.MapNonBlock, mem.MapFixed}[w.rand.IntN(3)]
+	_, there := call(linux.SYS_REMAP_FILE_PAGES, addr, length, prot, index, flags)
+	here := w.m.RemapFilePages(addr, length, uint32(prot), index, uint32(flags))
+	return fmt.Sprintf("remap_file_pages(%x, %x, %x, %x, %x)", addr, length, prot, index, flags), here, there
 }
 
 // inspect makes and compares a call that does not change regions, or that only locks them (mlock).
@@ -292,9 +304,39 @@ func TestPlacesAsLinux(t *testing.T) {
 	}
 }
 
-// placeAmong places a mapping in a map with the regions of a text of /proc/PID/maps. The top
-// of the mapping area is not visible there; it is the end of the last region
-// below the stack, which the loader placed first.
+// TestLowPlaces: a mapping with MAP_32BIT is below 2 GiB. Linux chooses a random address there.
+func TestLowPlaces(t *testing.T) {
+	const flags = mem.MapPrivate | mem.Map32Bit | mem.MapNoReserve
+	m := linuxMap(twinStart)
+	for _, size := range []uint64{mem.PageSize, 1 << 29, 1 << 31} {
+		for _, hint := range []uint64{0, 5 << 28, twinStart} {
+			a, there := call(linux.SYS_MMAP, hint, size, 0, flags|0x20, ^uint64(0), 0)
+			b, here := m.Mmap(mem.Request{Addr: hint, Length: size, Flags: flags})
+			if here != there {
+				t.Errorf("%x bytes at %x: %v, on Linux %v", size, hint, here, there)
+			}
+			if here != nil || there != nil {
+				continue
+			}
+			for _, addr := range []uint64{a, b} {
+				if addr < 1<<30 || addr > 1<<31-size || hint == 5<<28 && addr != hint {
+					t.Errorf("%x bytes at %x: placed at %x, on Linux at %x", size, hint, b, a)
+				}
+			}
+			if _, err := call(linux.SYS_MUNMAP, a, size); err != nil {
+				t.Fatal(err)
+			}
+			if err := m.Munmap(b, size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// placeAmong makes a map with the regions that a text of /proc/PID/maps lists, and returns the address at
+// which it places a new mapping of size bytes. The text does not show the top of the area for mappings.
+// placeAmong uses the end of the last region below the stack, because the kernel placed that region first, at
+// the top.
 func placeAmong(t *testing.T, maps []byte, size uint64) uint64 {
 	var ranges [][2]uint64
 	top, stack := uint64(0), false

@@ -9,6 +9,7 @@ const (
 	MapSharedValidate = 0x03
 	mapType           = 0x0f
 	MapFixed          = 0x10
+	Map32Bit          = 0x40
 	MapGrowsDown      = 0x100
 	MapLocked         = 0x2000
 	MapNoReserve      = 0x4000
@@ -17,10 +18,10 @@ const (
 	MapStack          = 0x20000
 	MapFixedNoReplace = 0x100000
 
-	// known are the flags that MAP_SHARED_VALIDATE allows: all above, MAP_ANONYMOUS, MAP_32BIT,
-	// MAP_DENYWRITE, MAP_EXECUTABLE, MAP_HUGETLB.
-	known = mapType | MapFixed | MapGrowsDown | MapLocked | MapNoReserve | MapPopulate | MapNonBlock |
-		MapStack | MapFixedNoReplace | 0x20 | 0x40 | 0x800 | 0x1000 | 0x40000
+	// known are the flags that MAP_SHARED_VALIDATE allows: all above, MAP_ANONYMOUS, MAP_DENYWRITE,
+	// MAP_EXECUTABLE, MAP_HUGETLB.
+	known = mapType | MapFixed | Map32Bit | MapGrowsDown | MapLocked | MapNoReserve | MapPopulate | MapNonBlock |
+		MapStack | MapFixedNoReplace | 0x20 | 0x800 | 0x1000 | 0x40000
 )
 
 // Request is a call of mmap(2).
@@ -81,6 +82,9 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 // choose returns the address at which a request is mapped.
 func (m *Map) choose(q Request, size uint64) (uint64, error) {
 	if q.Flags&(MapFixed|MapFixedNoReplace) == 0 {
+		if q.Flags&Map32Bit != 0 {
+			return m.placeLow(q.Addr, size)
+		}
 		return m.place(q.Addr, size, q.Object == nil && size%BlockSize == 0)
 	}
 	switch {
@@ -210,8 +214,8 @@ func (m *Map) EachSegment(start, end uint64, f func(*Shared)) {
 	}
 }
 
-// UnmapObject unmaps the parts that are left of an object's mapping that began at addr (shmdt(2)). accept returns true
-// for objects that qualify, and their size in bytes. It returns EINVAL if there is no such mapping.
+// UnmapObject unmaps the parts that are left of an object's mapping that began at addr (shmdt(2)). The function accept
+// returns true for objects that qualify, and their size in bytes. It returns EINVAL if there is no such mapping.
 func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool)) error {
 	m.lock()
 	defer m.unlock()

@@ -41,7 +41,7 @@ func NewLayout(stackLimit uint64, random func() uint64) Layout {
 }
 
 // place chooses the address of a mapping of size bytes. It uses the address hint if the range there is free, including
-// the guard gap of a stack above it. big asks for an address at a block boundary.
+// the guard gap of a stack above it. The parameter big requests an address at a block boundary.
 func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 	if size > End {
 		return 0, linux.ENOMEM
@@ -60,6 +60,22 @@ func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 		}
 	}
 	if a := m.search(size); a != 0 {
+		return a, nil
+	}
+	return 0, linux.ENOMEM
+}
+
+// placeLow chooses the address of a mapping with MAP_32BIT: the address hint if it is free and the mapping ends below 2 GiB,
+// otherwise the lowest free address from 1 GiB on.
+func (m *Map) placeLow(hint, size uint64) (uint64, error) {
+	const low, high = 1 << 30, 1 << 31
+	if hint = down(hint); hint != 0 {
+		hint = max(hint, up(m.layout.Floor))
+		if size <= high && hint <= high-size && m.free(hint, hint+size) {
+			return hint, nil
+		}
+	}
+	if a := m.regions.root.lowest(window{low, high, size}, 0, End); a != 0 {
 		return a, nil
 	}
 	return 0, linux.ENOMEM

@@ -11,6 +11,7 @@ import (
 type Mapped struct {
 	Node   fs.Node
 	Place  fs.Place // location of the file; set for execve(2) only
+	NoExec bool     // the file is on a mount that forbids executing
 	Handle fs.Handle
 	Flags  fs.Flags // access mode of the descriptor
 	Attr   fs.Attr
@@ -38,7 +39,8 @@ func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	if err != nil {
 		return Mapped{}, file.ToErrno(err)
 	}
-	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(), Path: p.pathOf(f)}, 0
+	return Mapped{Node: node, Handle: handle, Flags: flags, Attr: a, Device: f.Place().Device(),
+		NoExec: f.Place().On(fs.NoExecute), Path: p.pathOf(f)}, 0
 }
 
 // OpenExecutable opens a file for execve(2). path is relative to a directory descriptor or AT_FDCWD; an empty path means the
@@ -58,7 +60,7 @@ func (p *Process) OpenExecutable(dirfd int, path string) (Mapped, Errno) {
 	}
 	a := f.Attr()
 	v := p.sight()
-	if a.Mode.Type() != fs.Regular || !v.Who.May(a, fs.ToExecute) {
+	if a.Mode.Type() != fs.Regular || !v.Who.May(a, fs.ToExecute) || f.Place().On(fs.NoExecute) {
 		return Mapped{}, linux.EACCES
 	}
 	handle, err := f.Place().Node.Open(fs.Flags(linux.O_RDONLY))

@@ -55,6 +55,8 @@ type System struct {
 	watchers  event.Watchers
 	queues    mqueue.State
 	direct    atomic.Bool // a file was opened with O_DIRECT
+
+	newMemoryFS func(memfs.Config) *memfs.FileSystem // see Options.NewMemory
 }
 
 // place holds the root, the working directory and the umask of a process in the file tree.
@@ -101,13 +103,15 @@ type Options struct {
 	Clock func(id int) time.Duration
 	// Sender sends the signals of timers. If it is nil, timers that send signals are not supported.
 	Sender Sender
+	// NewMemory returns a file system in memory for mount(2). nil: memfs.New.
+	NewMemory func(memfs.Config) *memfs.FileSystem
 }
 
 // New returns the first process of a new system. Its only descriptors are its standard streams. Its working directory is
 // the root directory.
 func New(o Options) *Process {
 	p := &Process{
-		System: &System{net: o.Network, kernel: o.Kernel, missed: o.Missed, clock: o.Clock},
+		System: &System{net: o.Network, kernel: o.Kernel, missed: o.Missed, clock: o.Clock, newMemoryFS: o.NewMemory},
 		place:  &place{},
 		own:    &own{credentials: o.Credentials},
 		fds:    &file.Table{},

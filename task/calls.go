@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs"
+	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
@@ -29,7 +31,7 @@ type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
 // served holds the calls of this package, by number. It is not changed after init.
 var served [call.Numbers]serveFunc
 
-// personality holds the rows of posix/call that serve a call, by number.
+// personality holds, by the number of the call, the rows of the table in posix/call that have a function.
 var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.
@@ -60,7 +62,8 @@ func init() {
 	addFamilies()
 }
 
-// addFamilies adds the calls of packages that get a task as an interface.
+// addFamilies adds the system calls of other packages to served. These packages see a task as an interface,
+// which callTask implements.
 func addFamilies() {
 	for number, serve := range schedule.Calls {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
@@ -126,8 +129,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	return n, errno
 }
 
-// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports whether the
-// call has such a mask. After EINTR, attend restores the old mask.
+// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
+// whether the call has such a mask. If the call returns EINTR, Task.attend restores the old mask.
 func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	addr, size := uint64(0), uint64(setSize)
 	switch number {
@@ -135,7 +138,7 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 		addr, size = a.A4, a.A5
 	case linux.SYS_EPOLL_PWAIT, linux.SYS_EPOLL_PWAIT2:
 		addr, size = a.A5, a.A6
-	case linux.SYS_PSELECT6: // the last argument is the address of an address and a size
+	case linux.SYS_PSELECT6: // the last argument points to the address and the size of the mask
 		if a.A6 == 0 {
 			return false, 0
 		}
@@ -188,7 +191,8 @@ func (t *Task) sendOwn(n signal.Number) {
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns what happens to a call that a signal has interrupted. second is its second argument.
+// restartOf returns whether, and in which cases, a call is made again after a signal has interrupted it.
+// second is its second argument.
 func restartOf(number, second uint64) signal.Interrupted {
 	switch number {
 	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
@@ -208,8 +212,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
-// Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until a duration (the parameter most) has passed, or until a
+// request for the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:
@@ -223,10 +227,10 @@ func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// read reads a structure of the process.
+// read decodes a structure in the memory of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
 	b := t.buffer(size)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
@@ -236,7 +240,7 @@ func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linu
 	return decode(b), 0
 }
 
-// put writes a structure to the process, unless the address is 0.
+// put writes a structure to the memory of the process, unless the address is 0.
 func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
@@ -260,10 +264,10 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
 	linux.SYS_GETRANDOM:   getrandom,
 	linux.SYS_GETCPU: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		m := memory{t}
-		for _, at := range [...]uint64{a.A1, a.A2} {
+		numbers := [...]uint32{t.rseq.CPU(), 0} // the CPU, and the node
+		for i, at := range [...]uint64{a.A1, a.A2} {
 			if at != 0 {
-				if errno := m.setWord(at, 0); errno != 0 {
+				if errno := (memory{t}).setWord(at, numbers[i]); errno != 0 {
 					return 0, errno
 				}
 			}
@@ -273,12 +277,35 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SYSINFO:       sysinfo,
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
-	linux.SYS_VHANGUP:       vhangup,
-	linux.SYS_MEMBARRIER:    func(*Task, call.Args) (uint64, linux.Errno) { return 0, linux.ENOSYS },
+	linux.SYS_MOUNT:         mount,
+	linux.SYS_UMOUNT2: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		target, errno := t.caller.Memory.String(a.A1, fs.MaxPath)
+		if errno == 0 {
+			errno = t.caller.Process.Unmount(target, number(a.A2))
+		}
+		return 0, errno
+	},
+	linux.SYS_VHANGUP:    vhangup,
+	linux.SYS_MEMBARRIER: membarrier,
 }
 
-// setName implements sethostname(2) and setdomainname(2) by a function that sets the name. There is one name for all
-// processes. Errors: EPERM, EINVAL, EFAULT.
+// mount implements mount(2). The options of a file system are at most a page.
+func mount(t *Task, a call.Args) (uint64, linux.Errno) {
+	var texts [4]string // source, target, type, options; all but the target may be missing
+	for i, addr := range [...]uint64{a.A1, a.A2, a.A3, a.A5} {
+		if addr == 0 && i != 1 {
+			continue
+		}
+		var errno linux.Errno
+		if texts[i], errno = t.caller.Memory.String(addr, mem.PageSize); errno != 0 {
+			return 0, errno
+		}
+	}
+	return 0, t.caller.Process.Mount(texts[0], texts[1], texts[2], a.A4, texts[3])
+}
+
+// setName returns the implementation of sethostname(2) or setdomainname(2). The function set stores the new name. There
+// is one name for all processes. Errors: EPERM, EINVAL, EFAULT.
 func setName(set func(p *posix.Process, name string)) serveFunc {
 	return func(t *Task, a call.Args) (uint64, linux.Errno) {
 		n := number(a.A2)

@@ -22,6 +22,9 @@ var memoryCalls = map[int]serveFunc{
 		addr, err := t.memory().Mremap(a.A1, a.A2, a.A3, uint32(a.A4), a.A5)
 		return addr, file.ToErrno(err)
 	},
+	linux.SYS_REMAP_FILE_PAGES: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return 0, file.ToErrno(t.memory().RemapFilePages(a.A1, a.A2, uint32(a.A3), a.A4, uint32(a.A5)))
+	},
 	linux.SYS_MADVISE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, file.ToErrno(t.memory().Madvise(a.A1, a.A2, number(a.A3)))
 	},

@@ -59,7 +59,8 @@ func (t *Task) clone(c clone.Request, errno linux.Errno) (uint64, linux.Errno) {
 	return t.fork(c)
 }
 
-// copied returns a thread in a space with this task's registers, as a child of clone(2) begins.
+// copied returns a new thread in an address space. Its registers are those that a child of clone(2) has at
+// its start: a copy of this task's registers.
 func (t *Task) copied(space Space, c clone.Request) (Thread, linux.Errno) {
 	child, err := space.NewThread()
 	if err != nil {
@@ -122,7 +123,7 @@ func (t *Task) newThread(c clone.Request) (uint64, linux.Errno) {
 	return uint64(id), 0
 }
 
-// announce writes the IDs that the flags of clone(2) request.
+// announce writes the ID of a new thread to the addresses that the flags of clone(2) select.
 func (t *Task) announce(child *Task, c clone.Request, of memory) {
 	if c.Flags&linux.CLONE_PARENT_SETTID != 0 {
 		memory{t}.setWord(c.ParentID, uint32(child.id))
@@ -135,9 +136,13 @@ func (t *Task) announce(child *Task, c clone.Request, of memory) {
 	}
 }
 
-// fork creates a process. With CLONE_VFORK it waits until the child has other memory, or has ended.
+// fork creates a process. With CLONE_VFORK it waits until the child has memory of its own (execve), or has
+// ended.
 func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
+	if c.Mounts() && !t.creds().Has(linux.CAP_SYS_ADMIN) {
+		return 0, linux.EPERM
+	}
 	space, errno := t.forkMemory(c)
 	if errno != 0 {
 		return 0, errno
@@ -174,14 +179,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 			return 0, errno
 		}
 	}
-	share := posix.Share(0)
-	if c.Flags&linux.CLONE_FILES != 0 {
-		share |= posix.ShareDescriptors
-	}
-	if c.Flags&linux.CLONE_FS != 0 {
-		share |= posix.SharePlace
-	}
-	child.posix = p.posix.Fork(int32(node.PID), share)
+	child.posix = forkFiles(p.posix, node.PID, c)
 	child.posix.SetSender(child.sendTimer)
 	child.space.Store(space)
 	child.inherit(p)
@@ -279,7 +277,24 @@ func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	}
 	a := &addressSpace{Space: tables, Map: m}
 	a.users.Store(1)
+	a.barriers.Store(own.barriers.Load())
 	return a, 0
+}
+
+// forkFiles returns the descriptors and the place in the file tree of a new process.
+func forkFiles(p *posix.Process, pid family.PID, c clone.Request) *posix.Process {
+	share := posix.Share(0)
+	if c.Flags&linux.CLONE_FILES != 0 {
+		share |= posix.ShareDescriptors
+	}
+	if c.Flags&linux.CLONE_FS != 0 {
+		share |= posix.SharePlace
+	}
+	child := p.Fork(int32(pid), share)
+	if c.Mounts() {
+		child.CopyMounts()
+	}
+	return child
 }
 
 // clearTID clears the word of set_tid_address(2) and wakes a waiter.

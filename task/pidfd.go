@@ -8,6 +8,7 @@ import (
 	"loam/posix/call"
 	"loam/task/clone"
 	"loam/task/family"
+	"loam/task/futexcall"
 	"loam/task/procfs"
 	"loam/task/signal"
 	"loam/task/vector"
@@ -24,7 +25,8 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_PROCESS_VM_WRITEV: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.WriteAt(b, at); return n }, true)
 	},
-	linux.SYS_KCMP: kcmp,
+	linux.SYS_KCMP:            kcmp,
+	linux.SYS_GET_ROBUST_LIST: robustList,
 	linux.SYS_RT_SIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.queueSignal(0, number(a.A1), number(a.A2), a.A3)
 	},
@@ -74,7 +76,8 @@ func (p *Process) OnEnd(f func()) {
 	}
 }
 
-// exists reports whether the process has not been waited for. The caller holds System.mu.
+// exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller
+// holds System.mu.
 func (p *Process) exists() bool {
 	return p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p
 }
@@ -164,8 +167,9 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// info reads a siginfo_t of the caller's. Only a process itself may claim that a signal comes from the kernel or by kill(2).
-// Errors: EFAULT, EINVAL for another signal, EPERM.
+// info reads a siginfo_t from the caller's memory, for signal n. own is set if the caller sends the signal to its own
+// process: only then may the siginfo claim that the signal comes from the kernel or from kill(2). Errors: EFAULT,
+// EINVAL for another signal, EPERM.
 func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
 	b := make([]byte, signal.InfoSize)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
@@ -258,8 +262,9 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
-// processVM implements process_vm_readv(2) and process_vm_writev(2): move copies between a buffer and the memory of the other
-// process. A transfer that ends early returns what it has copied. Errors: EINVAL, ESRCH, EPERM, EFAULT.
+// processVM implements process_vm_readv(2) and process_vm_writev(2): the function move copies between a buffer
+// and the memory of the other process. If a transfer ends early, the result is the number of bytes copied.
+// Errors: EINVAL, ESRCH, EPERM, EFAULT.
 func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	if a.A6 != 0 {
 		return 0, linux.EINVAL
@@ -282,6 +287,34 @@ func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at u
 	}
 	defer of.leave()
 	return vector.Transfer(t.caller.Memory, local, remote, func(b []byte, at uint64) int { return move(of, b, at) }, write)
+}
+
+// robustList implements get_robust_list(2). Errors: ESRCH, EPERM, EFAULT.
+func robustList(t *Task, a call.Args) (uint64, linux.Errno) {
+	list := t.futexes.RobustList()
+	if number(a.A1) != 0 {
+		_, errno := t.withTask(a.A1, func(of *Task) (uint64, linux.Errno) {
+			if of != t && !t.mayInspect(of.process, false) {
+				return 0, linux.EPERM
+			}
+			list = of.futexes.RobustList()
+			return 0, 0
+		})
+		if errno == linux.EINVAL {
+			errno = linux.ESRCH
+		}
+		if errno != 0 {
+			return 0, errno
+		}
+	}
+	var b [8]byte
+	for _, field := range [...]struct{ at, value uint64 }{{a.A3, futexcall.RobustHeadSize}, {a.A2, list}} {
+		binary.LittleEndian.PutUint64(b[:], field.value)
+		if errno := t.caller.Memory.Write(field.at, b[:]); errno != 0 {
+			return 0, errno
+		}
+	}
+	return 0, 0
 }
 
 // Kinds of kcmp(2): the objects of two processes that it compares.
@@ -336,8 +369,8 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 2, 0
 }
 
-// unshare implements unshare(2) without namespaces, for which it fails as for a caller that may not create them. Errors:
-// EINVAL, EPERM.
+// unshare implements unshare(2). A process can separate only its mount namespace. For other namespaces it fails with EPERM,
+// as for a caller without the privilege to create them. Errors: EINVAL, EPERM.
 func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	const (
 		alone = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM
@@ -346,6 +379,10 @@ func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	mounts := a.A1&linux.CLONE_NEWNS != 0 && t.creds().Has(linux.CAP_SYS_ADMIN)
+	if mounts && a.A1&clone.Namespaces == linux.CLONE_NEWNS {
+		a.A1 = a.A1&^linux.CLONE_NEWNS | linux.CLONE_FS
+	}
 	switch {
 	case a.A1&^(clone.Namespaces|alone|own) != 0, a.A1&alone != 0 && len(p.tasks) > 1:
 		return 0, linux.EINVAL
@@ -366,5 +403,8 @@ func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	creds := *t.creds()
 	p.posix = p.posix.Unshare(keep)
 	t.callAs(p.posix, &creds)
+	if mounts {
+		p.posix.CopyMounts()
+	}
 	return 0, 0
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/metrics"
 	"time"
 
+	"loam/fs"
 	"loam/mem"
 	"loam/posix/mqueue"
 	"loam/task/account"
@@ -31,10 +32,10 @@ func (s *System) Observe(ctx context.Context) {
 	}
 }
 
-// Processes returns the entries of all processes for /proc, without process 1 if it is a Host. mounts and info are the
+// Processes returns the entries of all processes for /proc, without process 1 if it is a Host. mounts returns the
 // texts of mounts and mountinfo.
-func (s *System) Processes(mounts, info string) *procfs.Processes {
-	c := procfs.Config{Source: shown{s}, Mounts: mounts, MountInfo: info}
+func (s *System) Processes(mounts func(made []fs.Mounted) (mounts, info string)) *procfs.Processes {
+	c := procfs.Config{Source: shown{s}, Mounts: mounts}
 	if s.hosted() {
 		c.Own = int(s.root.PID)
 	}

@@ -38,6 +38,8 @@ func TestRestartableSequence(t *testing.T) {
 		if got := get(at); got != 1|1<<32 {
 			t.Errorf("CPU %x", got)
 		}
+		is(t, "getcpu", u.call(linux.SYS_GETCPU, section, section+4, 0), 0)
+		is(t, "the CPU of getcpu", int64(get(section)), 1)
 		is(t, "another signature", u.call(linux.SYS_RSEQ, at, 32, 1, 5), failed(linux.EPERM))
 		is(t, "unregister", u.call(linux.SYS_RSEQ, at, 32, 1, signature), 0)
 		if got := get(at); got != 0xffffffff00000000 || u.watched {

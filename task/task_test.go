@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs"
 	"loam/fs/pseudo"
 	"loam/mem/memtest"
 	"loam/posix"
@@ -65,7 +66,7 @@ func (w *world) mountProc() {
 	place, err := v.Lookup(v.Root, "/proc", true)
 	if err == nil {
 		proc := pseudo.New(pseudo.ProcMagic)
-		proc.Extend(w.system.Processes("mounts\n", "mountinfo\n"))
+		proc.Extend(w.system.Processes(func([]fs.Mounted) (mounts, info string) { return "mounts\n", "mountinfo\n" }))
 		err = v.Tree.Mount(proc, place, false)
 	}
 	if err != nil {
@@ -92,7 +93,7 @@ func (w *world) file(path string, content []byte) {
 	w.root.Close(fd)
 }
 
-// is fails the test if got differs from want.
+// is fails the test if got and want differ. what describes the value.
 func is(t *testing.T, what string, got, want int64) {
 	t.Helper()
 	if got != want {

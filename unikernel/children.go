@@ -13,10 +13,11 @@ import (
 	"loam/unikernel/linked"
 )
 
-// A Go program in a virtual machine that starts other programs is linked with package children, which runs these in ring 3.
-// It is not linked into other programs, because they would grow by a third. The linker determines whether a program starts
-// others: it removes syscall.forkExec if no code can call it. A program is therefore first built without package children.
-// If the result contains the function, the program is built again. The answer is stored for the next build.
+// A Go program in a virtual machine that starts other programs is linked with package unikernel/rt/children, which
+// runs the other programs in ring 3. It is not linked into other programs, because they would grow by a third. The
+// linker determines whether a program starts others: it removes syscall.forkExec if no code can call it. A program is
+// therefore first built without package children. If the result contains the function, the program is built again.
+// The answer is stored for the next build.
 //
 // A program may start itself. It cannot run in ring 3, because its runtime would expect Linux. Therefore its plain build for
 // Linux is placed at the path that os.Executable returns.

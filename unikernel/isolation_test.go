@@ -8,13 +8,16 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"loam/internal/race"
 )
 
 // Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and
-// all pages that the programs used are free afterwards. The variable LOAM_ISOLATION sets the time for the fuzzer (1h)
-// and makes the hostile programs run. If it is less than a minute, these programs do less work.
+// all pages that the programs used are free afterwards. The variable LOAM_ISOLATION sets the time for the fuzzer (1h).
+// Without the variable, the fuzzer runs for seconds, and the hostile programs do less work.
 
-// isolationVariable is the environment variable with the time for the fuzzer.
+// isolationVariable is the environment variable with the time for the fuzzer. A time of a minute and more makes the hostile
+// programs do all of their work.
 const isolationVariable = "LOAM_ISOLATION"
 
 // isolationMemory is the memory of the machine, in MiB.
@@ -46,33 +49,32 @@ func isolated(t *testing.T, args ...string) {
 	}
 }
 
-// fuzzTime returns the time for the fuzzer, and whether the hostile programs run.
-func fuzzTime(t *testing.T) (d time.Duration, hostile bool) {
+// fuzzTime returns the time for the fuzzer.
+func fuzzTime(t *testing.T) time.Duration {
 	text := os.Getenv(isolationVariable)
 	if text == "" {
-		return 4 * time.Second, false
+		return 4 * time.Second
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		t.Fatalf("%s: %v: set it to a time such as 1h", isolationVariable, err)
 	}
-	return d, true
+	return d
 }
 
 // A fuzzer makes random system calls.
 func TestLinuxIsolationFuzz(t *testing.T) {
-	d, _ := fuzzTime(t)
+	d := fuzzTime(t)
 	seed := uint64(time.Now().UnixNano()) % 1e9
 	isolated(t, "fuzz", fmt.Sprint(seed), fmt.Sprint(d.Seconds()))
 }
 
 // Hostile programs, one for each kind of harm.
 func TestLinuxIsolationHostile(t *testing.T) {
-	d, hostile := fuzzTime(t)
-	if !hostile {
-		t.Skip("make isolation runs the hostile programs")
+	if race.Enabled {
+		t.Skip("the programs run in a machine without the race detector")
 	}
-	if d < time.Minute {
+	if fuzzTime(t) < time.Minute {
 		isolated(t, "hostile", "quick")
 		return
 	}

@@ -85,6 +85,7 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 	}
 	for _, s := range n.config.Shared {
 		c.Nonblock = append(c.Nonblock, s.Server)
+		c.Memory, c.Memories = n.config.Shared[0].Memory, len(n.config.Shared)
 	}
 	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
 	n.config.HandedFirst = n.config.ProgramFD + 1
@@ -184,7 +185,7 @@ var forwarded = []os.Signal{
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
 }
 
-// forward forwards signals to the program until done is closed.
+// forward forwards signals to the program until the channel done is closed.
 //
 // The program must receive each signal once. Without a terminal it runs in a process group of its own, so a
 // signal to this process group reaches it only through forward. With a terminal it must be in this process

@@ -123,8 +123,8 @@ func prepared(program string, files []byte) ([]byte, error) {
 	return data, err
 }
 
-// fill returns the image that the machine boots. It returns an error if the image does not fit into its
-// memory.
+// fill returns the image that the machine boots: the bootable program and the archives. It returns an error
+// if the image does not fit into its memory.
 func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([]byte, error) {
 	files, err := archives()
 	if err != nil {

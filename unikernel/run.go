@@ -143,8 +143,8 @@ func (o *Options) queues() int {
 	return 1
 }
 
-// onNetwork runs the program that build returns, with further volumes. It opens the network before it builds, so that errors in
-// the network's configuration are reported at once.
+// onNetwork runs the program that the function build returns, with further volumes. It opens the network before it
+// builds, so that errors in the network's configuration are reported at once.
 func onNetwork(o *Options, build func() (program string, more []Volume, err error)) (status int, err error) {
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -150,6 +150,9 @@ const (
 	SEEK_HOLE         = 4
 	SEEK_SET          = 0
 	STATX_BASIC_STATS = 0x7ff
+	ST_NODEV          = 4
+	ST_NOEXEC         = 8
+	ST_NOSUID         = 2
 	ST_RDONLY         = 1
 
 	SYNC_FILE_RANGE_WAIT_AFTER  = 4

@@ -2,7 +2,7 @@ package linux
 
 // Flags of calls about memory.
 //
-// headers: sys/mman.h
+// headers: sys/mman.h linux/membarrier.h
 const (
 	MADV_DONTNEED = 4
 	MADV_FREE     = 8
@@ -22,6 +22,15 @@ const (
 	MS_ASYNC      = 1
 	MS_INVALIDATE = 2
 	MS_SYNC       = 4
+
+	MEMBARRIER_CMD_GLOBAL                               = 1
+	MEMBARRIER_CMD_GLOBAL_EXPEDITED                     = 2
+	MEMBARRIER_CMD_PRIVATE_EXPEDITED                    = 8
+	MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE          = 32
+	MEMBARRIER_CMD_QUERY                                = 0
+	MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED            = 4
+	MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED           = 16
+	MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE = 64
 
 	PROT_EXEC  = 4
 	PROT_NONE  = 0

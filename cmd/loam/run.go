@@ -35,10 +35,10 @@ If QEMU is installed, the program runs in a virtual machine on Loam's kernel, wi
 KVM if a guest boots under it (tried once and remembered). Otherwise it runs as a
 confined process. One line on standard error says which, and why. --platform vm
 and --platform process choose, and print nothing.`,
-		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
+		Example: `  loam run ./server                              a folder; nothing can connect to the program
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
-  loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
+  loam run -v ./site:/srv ./server               with files: /srv is a read-only copy of ./site
   loam run --disk data.img:/data --disk-size 1G ./server  /data is kept in data.img
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
@@ -46,7 +46,7 @@ and --platform process choose, and print nothing.`,
   loam run /usr/bin/redis-server -- --save ''    a Linux program
   loam run --root ./debian -m 1G /bin/bash       a Linux program with a root folder of its own
   loam run --root redis.tar -m 1G -p 6379:6379   the program that an image of a container names
-  loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
+  loam run --pcap all.pcapng ./server            writes every packet to a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, args := splitProgram(cmd, args)
@@ -114,7 +114,7 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to say.
+// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to the writer say.
 func (f *runFlags) withPlatform(ctx context.Context, o *unikernel.Options, say io.Writer) error {
 	choice, err := choosePlatform(ctx, f.platform, say)
 	o.Target.Platform, o.Machine.Emulator = choice.Platform, choice.Emulator

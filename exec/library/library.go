@@ -139,7 +139,7 @@ func (s *search) all(main *object) (libraries []Library, err error) {
 	return libraries, nil
 }
 
-// find finds the library called name, which the object by needs.
+// find finds the library called name. The parameter by is the object that needs it.
 func (s *search) find(name string, by *object) (Library, *object) {
 	if strings.Contains(name, "/") {
 		return s.try(name, by.expand(name), ByPath, by)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"loam/fs"
 )
 
 // Process describes the program and the machine for /proc. Its functions are called when a file is
@@ -32,8 +34,8 @@ type Process struct {
 	Maps func() string
 	// Net maps the names of the files in /proc/net to functions that generate them.
 	Net map[string]func() string
-	// Interfaces does the same for /sys/class/net, by interface and by path below the interface's
-	// directory.
+	// Interfaces maps the files in /sys/class/net to functions that generate them, by interface and by path
+	// below the interface's directory.
 	Interfaces map[string]map[string]func() string
 	// Folder returns the working directory.
 	Folder func() string
@@ -44,10 +46,10 @@ type Process struct {
 	ClockSource string
 	// Somaxconn is the maximum backlog of a listener.
 	Somaxconn int
-	// Processes, if not nil, are the entries of all processes, self and thread-self. Otherwise the program is the only
-	// process.
+	// Processes, if not nil, supplies the directories of processes and the links self and thread-self. Otherwise the
+	// program is the only process.
 	Processes Extension
-	// Listed says that Processes are further processes, and that the program has a directory as well.
+	// Listed says that Processes does not contain the program itself, which then has a directory of its own.
 	Listed bool
 	// Writable says that /proc is mounted for writing.
 	Writable bool
@@ -80,7 +82,7 @@ func Proc(p Process) *FileSystem {
 	}
 	p.machine(f)
 	p.settings(f)
-	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // files that this package does not have
+	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // these files replace no file of this package
 		f.File(path, f.replaced[path])
 	}
 	return f
@@ -96,7 +98,7 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Fixed(dir+"comm", name+"\n")
 	f.Fixed(dir+"cmdline", terminated(p.Arguments))
 	environ := f.Fixed
-	if p.Processes != nil { // of other users
+	if p.Processes != nil { // processes of other users must not read the environment
 		environ = f.private
 	}
 	environ(dir+"environ", terminated(p.Environment))
@@ -108,11 +110,11 @@ func (p *Process) own(f *FileSystem, dir string) {
 		return fmt.Sprintf("%d %d 0 0 0 %d 0\n", pages, pages, pages)
 	})
 	f.File(dir+"mounts", func() string {
-		mounts, _ := p.MountTables()
+		mounts, _ := p.MountTables(nil)
 		return mounts
 	})
 	f.File(dir+"mountinfo", func() string {
-		_, info := p.MountTables()
+		_, info := p.MountTables(nil)
 		return info
 	})
 	f.Fixed(dir+"cgroup", "0::/\n")
@@ -166,8 +168,8 @@ type Mount struct {
 	Frozen   func() bool // reports whether a writable file system has become read-only; nil: never
 }
 
-// MountTables returns the content of /proc/self/mounts and mountinfo (proc(5)).
-func (p *Process) MountTables() (mounts, info string) {
+// MountTables returns the content of /proc/self/mounts and mountinfo (proc(5)). made are mounts that processes have made.
+func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	var a, b strings.Builder
 	number := 0
 	add := func(path, kind, name, flags string) {
@@ -193,7 +195,27 @@ func (p *Process) MountTables() (mounts, info string) {
 	add("/proc", "proc", "proc", access)
 	add("/sys", "sysfs", "sysfs", "ro")
 	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
+	for _, m := range made {
+		add(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags))
+	}
 	return a.String(), b.String()
+}
+
+// mountFlags returns the text of flags.
+func mountFlags(f fs.MountFlags) string {
+	text := "rw"
+	if f&fs.ReadOnlyMount != 0 {
+		text = "ro"
+	}
+	for _, x := range [...]struct {
+		flag fs.MountFlags
+		name string
+	}{{fs.NoSetID, ",nosuid"}, {fs.NoDevices, ",nodev"}, {fs.NoExecute, ",noexec"}} {
+		if f&x.flag != 0 {
+			text += x.name
+		}
+	}
+	return text
 }
 
 // mountEscapes escapes a path for these files.

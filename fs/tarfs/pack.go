@@ -15,7 +15,7 @@ import (
 
 // Packed is the result of Pack.
 type Packed struct {
-	Files int   // of any type
+	Files int   // number of files of any type
 	Bytes int64 // bytes of content
 	// Skipped counts the files that were left out: sockets, devices, unreadable files, and files that
 	// were removed or replaced during packing.
@@ -56,8 +56,8 @@ func PackPaths(w io.Writer, paths []string) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
-// PackOwn writes the directory dir with its own files, except files larger than most bytes. Its
-// subdirectories are written empty.
+// PackOwn writes the directory dir with its own files, except files larger than a limit
+// (the parameter most) in bytes. Its subdirectories are written empty.
 func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w), own: true, most: most}
 	if err := p.tree(dir, ""); err != nil {
@@ -101,10 +101,9 @@ const openFlags = os.O_RDONLY | linux.O_NOFOLLOW | linux.O_NONBLOCK
 // versions are the names of version control directories, which contain more than the current files.
 var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
 
-// tree writes a directory, or one file, under the name as. If as is empty, the directory becomes the
-// root, and a file keeps its own name in the root. The path to the directory may contain symbolic
-// links. Below it, no link leads out (os.Root), even if another process changes the tree at the same
-// time.
+// tree writes a directory, or one file, under a name (the parameter as). If the name is empty, the directory becomes
+// the root, and a file keeps its own name in the root. The path to the directory may contain symbolic links. Below it,
+// no link leads out (os.Root), even if another process changes the tree at the same time.
 func (p *packer) tree(dir, as string) error {
 	folder, err := filepath.EvalSymlinks(dir)
 	if err != nil {

@@ -99,7 +99,7 @@ type loader struct {
 	image   []byte
 	system  *memfs.FileSystem
 	view    *fs.View
-	folders []*tar.Header // their attributes are set at the end
+	folders []*tar.Header // headers of directories; finish sets their attributes at the end
 }
 
 // add creates one file with its content and attributes.
@@ -144,7 +144,7 @@ func (l *loader) make(h *tar.Header, name string) error {
 	case tar.TypeDir:
 		err := v.Mkdir(v.Root, name, mode)
 		if p, lookup := v.Lookup(v.Root, name, false); err != nil && lookup == nil && p.Node.Attr().Mode.Type() == fs.Dir {
-			return nil // created before for a name below it
+			return nil // this directory was created before, as the parent of another file
 		}
 		return err
 	case tar.TypeReg:

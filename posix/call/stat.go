@@ -85,6 +85,14 @@ func (c Caller) putStatfs(to uint64, u fs.Usage, errno linux.Errno) (uint64, lin
 	if u.ReadOnly {
 		s.Flags |= linux.ST_RDONLY
 	}
+	for _, x := range [...]struct {
+		mount fs.MountFlags
+		flag  int64
+	}{{fs.NoSetID, linux.ST_NOSUID}, {fs.NoDevices, linux.ST_NODEV}, {fs.NoExecute, linux.ST_NOEXEC}} {
+		if u.Mount&x.mount != 0 {
+			s.Flags |= x.flag
+		}
+	}
 	return c.put(to, linux.SizeofStatfs, s.Put)
 }
 

@@ -69,7 +69,8 @@ func number(s string) int {
 	return int(n)
 }
 
-// entries yields the lines of a file that have a number of fields, which colons separate.
+// entries yields the lines of a file that have the given number of fields. Colons
+// separate the fields.
 func entries(text string, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {

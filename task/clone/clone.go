@@ -12,7 +12,7 @@ import (
 // Request is a call of fork(2), vfork(2), clone(2) or clone3(2).
 type Request struct {
 	Flags             uint64 // set of flags CLONE_*
-	Signal            uint64 // sent to the parent at the end; 0: none
+	Signal            uint64 // signal that the parent gets when the child has ended; 0: none
 	Stack             uint64 // stack pointer of the new thread; 0: as in the caller
 	ParentID, ChildID uint64 // addresses at which the ID of the child is stored
 	TLS               uint64
@@ -82,11 +82,14 @@ func Parse3(m call.Memory, a call.Args) (Request, linux.Errno) {
 	return q, 0
 }
 
-// Check checks the combination of flags. Errors: EPERM, EINVAL.
+// Check checks the combination of flags. Of the namespaces, a new process may have mounts of its own, if the caller permits it.
+// Errors: EPERM, EINVAL.
 func (q *Request) Check() linux.Errno {
 	const thread = linux.CLONE_THREAD
 	switch {
-	case q.Flags&Namespaces != 0:
+	case q.Mounts() && q.Flags&linux.CLONE_FS != 0:
+		return linux.EINVAL
+	case q.Flags&Namespaces&^linux.CLONE_NEWNS != 0, q.Mounts() && q.Flags&thread != 0:
 		return linux.EPERM
 	case q.Flags&linux.CLONE_PIDFD != 0 && q.Flags&(thread|linux.CLONE_DETACHED) != 0,
 		q.Flags&thread != 0 && q.Flags&linux.CLONE_SIGHAND == 0,
@@ -99,3 +102,6 @@ func (q *Request) Check() linux.Errno {
 
 // Thread reports whether the request is for a thread of the caller's process.
 func (q *Request) Thread() bool { return q.Flags&linux.CLONE_THREAD != 0 }
+
+// Mounts reports whether the request is for a process with mounts of its own.
+func (q *Request) Mounts() bool { return q.Flags&linux.CLONE_NEWNS != 0 }

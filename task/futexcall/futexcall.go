@@ -7,6 +7,7 @@
 package futexcall
 
 import (
+	"sync/atomic"
 	"time"
 
 	"loam/abi/linux"
@@ -20,12 +21,18 @@ type Thread struct {
 	// waiter waits for a futex. A waker sends on the waiter's channel, and the waiting thread receives. The channel has
 	// capacity 1, is never closed, and is never full, because a waker sends once after each beginning of a wait.
 	waiter waiter
-	robust uint64 // address of the list of robust futexes; 0: none
+	robust uint64 // address of the list of robust futexes; 0: none. Accessed atomically
 	left   bool   // the thread has ended and owns no PI futex any more; guarded by locks.mu
 }
 
 // Init prepares the state of a new thread.
 func (t *Thread) Init() { t.waiter.Woken = make(chan struct{}, 1) }
+
+// RobustHeadSize is the size of a struct robust_list_head.
+const RobustHeadSize = 24
+
+// RobustList returns the address that the thread has passed to set_robust_list(2).
+func (t *Thread) RobustList() uint64 { return atomic.LoadUint64(&t.robust) }
 
 // Caller is a thread that makes a futex call.
 type Caller interface {
@@ -59,7 +66,7 @@ type task struct {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Serve executes a futex call.
@@ -72,11 +79,10 @@ var Calls = map[int]Serve{
 		return task{c, o}.waitAny(a)
 	},
 	linux.SYS_SET_ROBUST_LIST: func(_ *Objects, c Caller, a call.Args) (uint64, linux.Errno) {
-		const headSize = 24
-		if a.A2 != headSize {
+		if a.A2 != RobustHeadSize {
 			return 0, linux.EINVAL
 		}
-		c.Futexes().robust = a.A1
+		atomic.StoreUint64(&c.Futexes().robust, a.A1)
 		return 0, 0
 	},
 }
@@ -130,7 +136,7 @@ func (t task) call(a call.Args) (uint64, linux.Errno) {
 	return 0, linux.ENOSYS
 }
 
-// clockOf returns the clock of an absolute time of a call.
+// clockOf returns the clock that an absolute timeout of the call refers to.
 func clockOf(a call.Args) int {
 	if a.A2&linux.FUTEX_CLOCK_REALTIME != 0 {
 		return linux.CLOCK_REALTIME
@@ -138,7 +144,8 @@ func clockOf(a call.Args) int {
 	return linux.CLOCK_MONOTONIC
 }
 
-// until returns the time until a struct timespec of a clock; forever for the address 0. Errors: EFAULT, EINVAL.
+// until returns the duration from now to the absolute time in the struct timespec at addr, on the given clock.
+// For the address 0 it returns forever. Errors: EFAULT, EINVAL.
 func (t task) until(addr uint64, clock int) (time.Duration, linux.Errno) {
 	if addr == 0 {
 		return forever, 0

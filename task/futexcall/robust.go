@@ -1,11 +1,13 @@
 package futexcall
 
 import (
+	"sync/atomic"
+
 	"loam/abi/linux"
 	"loam/task/futex"
 )
 
-// The locks of a thread that ends, or executes another program.
+// This file releases the locks of a thread that ends or executes another program.
 
 // Leave releases the robust futexes that a thread holds, and passes on its PI futexes. Their words show that the owner has
 // died. ends says that the thread ends: no thread will wait for it.
@@ -17,7 +19,7 @@ func (o *Objects) Leave(c Caller, ends bool) {
 
 // leaveRobust releases the robust futexes that the thread holds. Their words show that the owner has died.
 func (t task) leaveRobust() {
-	list := t.Futexes().robust
+	list := t.Futexes().RobustList()
 	if list == 0 {
 		return
 	}
@@ -42,7 +44,7 @@ func (t task) leaveRobust() {
 			t.WakeAt(t.Map(), r.Word)
 		}
 	})
-	t.Futexes().robust = 0
+	atomic.StoreUint64(&t.Futexes().robust, 0)
 }
 
 // leaveLocks passes on the PI futexes that the thread owns.

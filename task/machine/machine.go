@@ -41,6 +41,9 @@ type Space interface {
 	// CompareAndSwap replaces an aligned 32-bit word if its value is old. It is atomic with respect to instructions of the
 	// process. It returns the previous value. ok is false if the word is not mapped or not writable.
 	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
+	// Barrier makes each processor that runs a thread of the space execute a full memory barrier and an instruction that
+	// serialises.
+	Barrier()
 	// NewThread returns a thread with all registers zero. Errors: ENOMEM.
 	NewThread() (Thread, error)
 	// Close releases the page tables. No thread of the address space exists any more.
@@ -62,8 +65,9 @@ type Thread interface {
 	Kick()
 	// Settle withdraws a Kick. The caller then checks for the request for which the Kick was made.
 	Settle()
-	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since, or if
-	// the thread was last on another CPU. CPU returns the number of the CPU at that time.
+	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since
+	// this thread was, or if this thread was in ring 3 on another CPU last. CPU returns the number of the CPU on
+	// which Run returned Moved.
 	Watch(on bool)
 	CPU() int
 	Bases() (fs, gs uint64)

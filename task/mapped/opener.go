@@ -24,7 +24,7 @@ func NewOpener(files *Files, p *posix.Process) *Opener { return &Opener{process:
 // Release ends the use of the files that were opened. Those without a mapping can then be closed.
 func (o *Opener) Release() { o.files.Unhold(o.held...) }
 
-// Last returns the newest file that was opened. The caller must not use its handle.
+// Last returns the file that the last call of Open has opened. The caller must not use its handle.
 func (o *Opener) Last() posix.Mapped { return o.last }
 
 // Open returns an executable file, relative to a directory descriptor.
@@ -52,8 +52,11 @@ func (r cachedReader) ReadAt(b []byte, offset int64) (int, error) {
 }
 
 // Privileges returns the privileges that an executable file gives its program: the set-user-ID and set-group-ID bits, and
-// file capabilities.
+// file capabilities. On a mount with NoSetID, it gives none.
 func Privileges(m posix.Mapped) credential.File {
+	if m.Place != (fs.Place{}) && m.Place.On(fs.NoSetID) {
+		return credential.File{}
+	}
 	const groupExecute = 0o010
 	a := m.Attr
 	f := credential.File{

@@ -38,5 +38,8 @@ func (Bare) Descriptor(int) (Descriptor, bool) { return Descriptor{}, false }
 // Link implements Process.
 func (Bare) Link(Link) (place fs.Place, path string, ok bool) { return place, "", false }
 
+// Mounted implements Process.
+func (Bare) Mounted() []fs.Mounted { return nil }
+
 // Counts implements Process.
 func (Bare) Counts() Counts { return Counts{} }

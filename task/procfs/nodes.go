@@ -14,8 +14,8 @@ import (
 // Config holds the settings of Processes.
 type Config struct {
 	Source Source
-	// Mounts and MountInfo are the texts of the files with these names.
-	Mounts, MountInfo string
+	// Mounts returns the texts of the files mounts and mountinfo. made are the mounts that processes have made.
+	Mounts func(made []fs.Mounted) (mounts, info string)
 	// Own is the process ID of callers that are not threads of a process. 0: such callers have no ID.
 	Own int
 }
@@ -111,8 +111,14 @@ func init() {
 		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},
 		{name: "root", kind: magic, mode: 0o777, link: Root},
 		{name: "exe", kind: magic, mode: 0o777, link: Executable},
-		{name: "mounts", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.Mounts, nil }},
-		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, _ Process, _ *Stat, _ fs.Caller) (string, error) { return n.in.MountInfo, nil }},
+		{name: "mounts", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+			mounts, _ := n.in.Mounts(p.Mounted())
+			return mounts, nil
+		}},
+		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+			_, info := n.in.Mounts(p.Mounted())
+			return info, nil
+		}},
 		{name: "smaps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Smaps)},
 		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return rollup(p.Smaps()), nil }},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
@@ -259,7 +265,7 @@ type (
 	magicNode struct{ node }
 )
 
-// wrap returns a node as the type that has the methods for its kind.
+// wrap converts a node to the Go type that has the methods of its kind: a directory, a link or a file.
 func wrap(n node) fs.Node {
 	switch n.what.kind {
 	case folder:
@@ -283,7 +289,7 @@ func (l linkNode) Target() (string, error) {
 // Target implements fs.Link.
 func (m magicNode) Target() (string, error) { return "", linux.EACCES }
 
-// find returns the file to which a link leads.
+// find returns the place of the open file to which the link leads, and its path.
 func (m magicNode) find(v *fs.View) (fs.Place, string, error) {
 	p, _, err := m.process()
 	if err != nil {
@@ -355,7 +361,7 @@ func (d dirNode) Lookup(name string) (fs.Node, error) {
 	return nil, linux.ENOENT
 }
 
-// numbered returns an entry of fd or fdinfo.
+// numbered returns the entry of the directory fd or fdinfo for a descriptor.
 func (d dirNode) numbered(fd int) node {
 	n := d.node
 	n.fd, n.what = fd, descriptor

@@ -39,7 +39,7 @@ type Process interface {
 	// address is not mapped.
 	ReadMemory(b []byte, addr uint64) int
 	WriteMemory(b []byte, addr uint64) int
-	// Present reports whether the page at an address is in memory.
+	// Present reports whether the page of the process at an address is in physical memory.
 	Present(addr uint64) bool
 
 	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one.
@@ -47,6 +47,8 @@ type Process interface {
 	Descriptor(fd int) (Descriptor, bool)
 	// Link returns a file that the process uses, such as its executable, and the path of the file.
 	Link(l Link) (place fs.Place, path string, ok bool)
+	// Mounted returns the mounts that processes have made, as the process sees them.
+	Mounted() []fs.Mounted
 	// Counts returns the values of the file io.
 	Counts() Counts
 	// Set changes an attribute to the text that a caller has written to its file. Errors: EINVAL, EPERM, EACCES.

@@ -40,13 +40,14 @@ func readOutcomes(text string) outcomes {
 
 // difference is a test with different outcomes on Loam and on Linux.
 type difference struct {
-	name        string
-	loam, linux outcome
-	reason      *reason // nil: the difference has no known reason
+	Test   string  `json:"test"`
+	Loam   outcome `json:"loam"`
+	Linux  outcome `json:"linux"`
+	reason *reason // nil: the difference has no known reason
 }
 
 func (d difference) String() string {
-	s := fmt.Sprintf("%s: %v on Loam, %v on Linux", d.name, d.loam, d.linux)
+	s := fmt.Sprintf("%s: %v on Loam, %v on Linux", d.Test, d.Loam, d.Linux)
 	if d.reason != nil {
 		s += ": " + d.reason.why
 	}
@@ -55,17 +56,19 @@ func (d difference) String() string {
 
 // comparison is the result of a unit, which is a part of a test suite.
 type comparison struct {
-	unit
-	tests     int // tests that ran on at least one side
-	passed    int // passed on both sides
-	equal     int // tests with another outcome than pass, which is the same on both sides
-	differing []difference
+	Suite     string       `json:"suite"`
+	Unit      string       `json:"unit"`
+	Commit    string       `json:"commit"` // the commit of Loam that ran the unit
+	Tests     int          `json:"tests"`  // tests that ran on at least one side
+	Passed    int          `json:"passed"` // tests that passed on both sides
+	Equal     int          `json:"equal"`  // tests with another outcome than pass, which is the same on both sides
+	Differing []difference `json:"differing"`
 }
 
 func (c comparison) String() string {
 	var b strings.Builder
-	for _, d := range c.differing {
-		fmt.Fprintf(&b, "%s %s %v\n", c.suite, c.name(), d)
+	for _, d := range c.Differing {
+		fmt.Fprintf(&b, "%s %s %v\n", c.Suite, c.Unit, d)
 	}
 	return b.String()
 }
@@ -87,19 +90,19 @@ func compareUnit(dir string, u unit) (comparison, error) {
 }
 
 func compare(u unit, onLoam, onLinux outcomes) comparison {
-	c := comparison{unit: u}
+	c := comparison{Suite: u.suite, Unit: u.name(), Differing: []difference{}}
 	names := maps.Clone(onLoam)
 	maps.Copy(names, onLinux)
-	c.tests = len(names)
+	c.Tests = len(names)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		a, b := onLoam[name], onLinux[name]
 		switch {
 		case a != b:
-			c.differing = append(c.differing, difference{name: name, loam: a, linux: b})
+			c.Differing = append(c.Differing, difference{Test: name, Loam: a, Linux: b})
 		case a == "pass":
-			c.passed++
+			c.Passed++
 		default:
-			c.equal++
+			c.Equal++
 		}
 	}
 	return c
@@ -132,11 +135,11 @@ func readReasons(text string) ([]*reason, error) {
 // explain finds the reasons of the differences.
 func (c *comparison) explain(reasons []*reason) {
 	flat := strings.NewReplacer("/", ":", " ", "_")
-	for i, d := range c.differing {
+	for i, d := range c.Differing {
 		for _, r := range reasons {
-			ok, _ := path.Match(flat.Replace(r.pattern), flat.Replace(d.name))
-			if ok && r.suite == c.suite && (r.unit == "*" || r.unit == c.name()) {
-				c.differing[i].reason = r
+			ok, _ := path.Match(flat.Replace(r.pattern), flat.Replace(d.Test))
+			if ok && r.suite == c.Suite && (r.unit == "*" || r.unit == c.Unit) {
+				c.Differing[i].reason = r
 				break
 			}
 		}
@@ -147,7 +150,7 @@ func (c *comparison) explain(reasons []*reason) {
 // reason.
 func (c comparison) ours() int {
 	n := 0
-	for _, d := range c.differing {
+	for _, d := range c.Differing {
 		if d.reason == nil || d.reason.class == "ours" {
 			n++
 		}
@@ -160,9 +163,9 @@ func (c comparison) ours() int {
 func judge(list []comparison, all bool) error {
 	tests, ours, without := 0, 0, 0
 	for _, c := range list {
-		tests += c.tests
+		tests += c.Tests
 		ours += c.ours()
-		for _, d := range c.differing {
+		for _, d := range c.Differing {
 			if d.reason == nil {
 				without++
 			}

@@ -22,7 +22,7 @@ var (
 		"python3", "libpython3.11-testsuite", "stress-ng", "busybox", "perl", "procps", "netbase", "iproute2", "util-linux", "bash",
 		"zip", "bzip2", "xz-utils", "openssl", "ca-certificates", "locales-all", "tzdata",
 	}
-	sources = []string{"busybox", "perl"}
+	sources = []string{"busybox", "perl", "glibc"}
 )
 
 // makeRoot is a script with the arguments ROOT IMAGE GOROOT PACKAGES SOURCES.

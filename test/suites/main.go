@@ -1,15 +1,15 @@
 // Command suites runs the test suites of other projects as processes in ring 3 of a virtual machine, and with the same
 // binaries in the same root folder on Linux, and compares the outcome of each test. It needs root.
 //
-//	go run ./test/suites                          all units; writes docs/suites.md
-//	go run ./test/suites -only cpython            the units of one suite
-//	go run ./test/suites -only cpython:test_os    one unit
-//	go run ./test/suites -from                    runs nothing, evaluates the outputs that were kept; writes docs/suites.md
+//	go run ./test/suites                          all units
+//	go run ./test/suites -only cpython,go:os      the units of one suite, and one unit of another
+//	go run ./test/suites -from                    runs nothing; writes docs/suites.md from the results of earlier runs
 //
-// The suites are CPython's, Go's, busybox's and perl's own tests, and stress-ng. testdata/suites.txt lists the units: each
-// runs in a machine of its own, and on Linux in namespaces of its own. The root folder is an image of ext4 by debootstrap,
-// which is made once, in the user's cache folder. The outputs are kept there too; a unit whose output of Linux is kept
-// does not run on Linux again, unless -again is given.
+// The suites are CPython's, Go's, busybox's, perl's and glibc's own tests, and stress-ng. testdata/suites.txt lists the
+// units: each runs in a machine of its own, and on Linux in namespaces of its own. The root folder is an image of ext4 by
+// debootstrap, which is made once, in the user's cache folder. The outputs are kept there too; a unit whose output of Linux
+// is kept does not run on Linux again, unless -again is given. After each unit its result is written to docs/suites.jsonl,
+// and docs/suites.md is written from all results.
 //
 // A difference needs a reason in reasons.txt. The command fails if a test differs without a reason, or if more than 1
 // % of the tests fail for a reason of class "ours" (Loam is at fault).
@@ -17,28 +17,28 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 type options struct {
-	only  string // the suite or SUITE:UNIT to run; empty: all
-	from  bool   // evaluate the outputs that were kept, and run nothing
+	only  string // suites and units to run, each as SUITE or SUITE:UNIT; empty: all
+	from  bool   // run nothing, and write the document from the results
 	again bool   // run units on Linux again, although their output is kept
-	side  string // "loam" or "linux": run the tests on this side only, without a report; otherwise on both
+	side  string // "loam" or "linux": run the tests on this side only, without a result; otherwise on both
 	keep  string // folder of the outputs
 	cpus  int
 }
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "run only the units of a suite, or one unit: `SUITE[:UNIT]`")
-	flag.BoolVar(&o.from, "from", false, "run nothing, and evaluate the outputs that were kept")
+	flag.StringVar(&o.only, "only", "", "run only these suites and units: `SUITE[:UNIT],...`")
+	flag.BoolVar(&o.from, "from", false, "run nothing, and write docs/suites.md from the results of earlier runs")
 	flag.BoolVar(&o.again, "again", false, "run on Linux again what was run there before")
 	flag.StringVar(&o.side, "side", "both", "where to run: `loam|linux|both`; one side alone is not compared")
 	flag.StringVar(&o.keep, "keep", "", "the `folder` of the outputs (default: in the user's cache folder)")
@@ -68,55 +68,56 @@ func (o *options) run(ctx context.Context) error {
 		}
 		o.keep = filepath.Join(cache, "loam-ci", "suites")
 	}
-	if !o.from {
-		if err := o.runUnits(ctx, chosen); err != nil {
-			return err
-		}
-		if o.side != "both" {
-			return nil
-		}
+	results, err := readResults(resultsFile)
+	if err != nil {
+		return err
 	}
-	return o.report(all, chosen)
-}
-
-// report prints the differences of the chosen units. It writes the document if all units were chosen.
-func (o *options) report(all, chosen []unit) error {
 	reasons, err := readReasons(reasonsText)
 	if err != nil {
 		return err
 	}
-	var list []comparison
-	var missing []unit // units without kept output of Loam or of Linux
-	for _, u := range chosen {
-		c, err := compareUnit(o.keep, u)
-		if o.from && errors.Is(err, os.ErrNotExist) {
-			missing = append(missing, u)
-			continue
-		}
+	if !o.from {
+		tested, err := commit()
 		if err != nil {
 			return err
 		}
-		c.explain(reasons)
-		list = append(list, c)
-	}
-	for _, c := range list {
-		fmt.Print(c)
-	}
-	fmt.Print(table(list))
-	if len(chosen) == len(all) {
-		if err := os.WriteFile("docs/suites.md", []byte(document(list, missing)), 0o644); err != nil {
+		err = o.runUnits(ctx, chosen, func(u unit) error {
+			if o.side != "both" {
+				return nil
+			}
+			c, err := compareUnit(o.keep, u)
+			if err != nil {
+				return err
+			}
+			c.Commit = tested
+			c.explain(reasons)
+			fmt.Print(c)
+			results[key(u)] = c
+			return writeResults(resultsFile, all, results)
+		})
+		if err != nil || o.side != "both" {
 			return err
 		}
 	}
-	return judge(list, len(chosen) == len(all))
+	list, missing := inOrder(all, results)
+	for i := range list {
+		list[i].explain(reasons)
+	}
+	if err := os.WriteFile(documentFile, []byte(document(list, missing)), 0o644); err != nil {
+		return err
+	}
+	shown, _ := inOrder(chosen, results)
+	fmt.Print(table(shown))
+	return judge(list, len(missing) == 0)
 }
 
-// choose returns the units of a suite, or the unit, that only names. All are returned if it is empty.
+// choose returns the units that the user has selected. The parameter only is a list with commas: "SUITE" means all units of
+// a suite, and "SUITE:UNIT" means one unit. If the text is empty, it returns all units.
 func choose(all []unit, only string) []unit {
-	suite, name, one := strings.Cut(only, ":")
+	names := strings.Split(only, ",")
 	var list []unit
 	for _, u := range all {
-		if only == "" || u.suite == suite && (!one || u.name() == name) {
+		if only == "" || slices.Contains(names, u.suite) || slices.Contains(names, key(u)) {
 			list = append(list, u)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,6 +37,22 @@ func (u unit) file(dir, side string) string {
 	return filepath.Join(dir, side, name+".txt")
 }
 
+// patient returns the arguments of the unit's script. The time limit is doubled on a busy host; load is the content of
+// /proc/loadavg.
+func (u unit) patient(load string) []string {
+	args := slices.Clone(u.args)
+	first, _, _ := strings.Cut(load, " ")
+	if f, err := strconv.ParseFloat(first, 64); err == nil && f > busy {
+		if n, err := strconv.Atoi(args[0]); err == nil {
+			args[0] = strconv.Itoa(2 * n)
+		}
+	}
+	return args
+}
+
+// busy is the load of a host on which time limits are doubled.
+const busy = 8
+
 // readUnits reads lines of "suite seconds argument...".
 func readUnits(text string) ([]unit, error) {
 	var list []unit
@@ -58,8 +75,8 @@ func readUnits(text string) ([]unit, error) {
 // patience bounds a unit. Its tests have limits of their own.
 const patience = 45 * time.Minute
 
-// runUnits runs units on both sides, or on the side that was chosen.
-func (o *options) runUnits(ctx context.Context, units []unit) error {
+// runUnits runs units on both sides, or on the side that was chosen. It calls ended after each unit.
+func (o *options) runUnits(ctx context.Context, units []unit, ended func(unit) error) error {
 	root, err := image(ctx)
 	if err != nil {
 		return err
@@ -84,15 +101,19 @@ func (o *options) runUnits(ctx context.Context, units []unit) error {
 		if err := o.runUnit(ctx, u, loam, root, scripts); err != nil {
 			return err
 		}
+		if err := ended(u); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // runUnit runs a unit. If the script of the unit fails, its error is in the kept output, and runUnit returns nil.
 func (o *options) runUnit(ctx context.Context, u unit, loam, root, scripts string) error {
-	args := append([]string{"/scripts/start.sh", u.suite + ".py"}, u.args...)
+	load, _ := os.ReadFile("/proc/loadavg")
+	args := append([]string{"/scripts/start.sh", u.suite + ".py"}, u.patient(string(load))...)
 	if o.side != "linux" {
-		cmd := append([]string{loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-o", "snapshot", "-m", "3G",
+		cmd := append([]string{loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-o", "snapshot", "-m", "2G",
 			"--cpus", strconv.Itoa(o.cpus), "-t=false", "-v", scripts + ":/scripts", "/bin/bash", "--"}, args...)
 		if err := runKept(ctx, u.file(o.keep, "loam"), cmd); err != nil {
 			return err

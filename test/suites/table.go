@@ -9,17 +9,17 @@ import (
 // table returns the table of units.
 func table(list []comparison) string {
 	var b strings.Builder
-	b.WriteString("| suite | unit | tests | passed on both | other, on both | differing | for a reason of ours |\n|---|---|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| suite | unit | tests | passed on both | not passed on both | different results | different because of Loam | commit |\n|---|---|--:|--:|--:|--:|--:|---|\n")
 	row := func(suite, name string, n ...any) {
-		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d |\n", append([]any{suite, strings.ReplaceAll(name, "*", `\*`)}, n...)...)
+		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %s |\n", append([]any{suite, strings.ReplaceAll(name, "*", `\*`)}, n...)...)
 	}
 	var tests, passed, equal, differing, ours int
 	for _, c := range list {
-		row(c.suite, c.name(), c.tests, c.passed, c.equal, len(c.differing), c.ours())
-		tests, passed, equal = tests+c.tests, passed+c.passed, equal+c.equal
-		differing, ours = differing+len(c.differing), ours+c.ours()
+		row(c.Suite, c.Unit, c.Tests, c.Passed, c.Equal, len(c.Differing), c.ours(), c.Commit)
+		tests, passed, equal = tests+c.Tests, passed+c.Passed, equal+c.Equal
+		differing, ours = differing+len(c.Differing), ours+c.ours()
 	}
-	row("all", "", tests, passed, equal, differing, ours)
+	row("all", "", tests, passed, equal, differing, ours, "")
 	return b.String()
 }
 
@@ -29,17 +29,17 @@ func document(list []comparison, missing []unit) string {
 	fmt.Fprintf(&b, head, runtime.Version())
 	b.WriteString(table(list))
 	if missing != nil {
-		b.WriteString("\nNot run on both sides yet:")
+		b.WriteString("\nNot run yet:")
 		for i, u := range missing {
 			fmt.Fprintf(&b, "%s %s %s", [2]string{"", ","}[min(i, 1)], u.suite, strings.ReplaceAll(u.name(), "*", `\*`))
 		}
 		b.WriteString(".\n")
 	}
-	b.WriteString("\n## What differs, and why\n")
+	b.WriteString("\n## Tests with different results, and the reasons\n")
 	for _, c := range list {
-		if len(c.differing) > 0 {
-			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.suite, c.name())
-			for _, g := range grouped(c.differing) {
+		if len(c.Differing) > 0 {
+			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.Suite, c.Unit)
+			for _, g := range grouped(c.Differing) {
 				b.WriteString(g)
 			}
 		}
@@ -52,10 +52,10 @@ func grouped(list []difference) []string {
 	var rows []string
 	for i := 0; i < len(list); {
 		j := i + 1
-		for j < len(list) && list[i].reason != nil && list[j].reason == list[i].reason && list[j].loam == list[i].loam && list[j].linux == list[i].linux {
+		for j < len(list) && list[i].reason != nil && list[j].reason == list[i].reason && list[j].Loam == list[i].Loam && list[j].Linux == list[i].Linux {
 			j++
 		}
-		name := list[i].name
+		name := list[i].Test
 		if j > i+1 {
 			name += fmt.Sprintf(" and %d more", j-i-1)
 		}
@@ -63,7 +63,7 @@ func grouped(list []difference) []string {
 		if r := list[i].reason; r != nil {
 			why = r.class + ": " + r.why
 		}
-		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(name), list[i].loam, list[i].linux, why))
+		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(name), list[i].Loam, list[i].Linux, why))
 		i = j
 	}
 	return rows
@@ -71,12 +71,14 @@ func grouped(list []difference) []string {
 
 const head = `# Test suites of other projects, in ring 3
 
-Made by ` + "`go run ./test/suites`" + ` with %s: CPython 3.11's tests, Go's own tests, stress-ng, busybox's and perl's tests,
+` + "`go run ./test/suites`" + ` made this page with %s. It runs CPython 3.11's tests, Go's own tests, stress-ng, busybox's, perl's and glibc's tests,
 as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
 on the Linux of the host. A test that this root folder does not allow fails or is skipped on both sides.
 
-"Other, on both" are tests that are skipped or fail on both sides. A test that hangs made no progress for as long as
+The column "not passed on both" counts tests that are skipped or fail on both sides. The result "hang" means that a test made no progress for as long as
 ` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
-"Ours" means that Loam is at fault or lacks something; "other" that the host, the emulator or the test is the cause.
+A reason begins with "ours" if Loam has a fault or lacks a feature, and with "other" if the host, the emulator or the test
+is the cause.
+The last column has the commit of Loam that ran the unit; "before" means an older commit, whose number was not recorded.
 
 `

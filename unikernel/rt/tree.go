@@ -202,6 +202,16 @@ func mountShm(v *fs.View) error {
 	return mountFolder(v, system, guest.Mount{Path: shmFolder, Writable: true})
 }
 
+// newMemory returns a file system in memory for mount(2). Like tmpfs, it has at most half of the machine's memory by default.
+func newMemory(c memfs.Config) *memfs.FileSystem {
+	if c.Bytes == 0 {
+		total, _ := memory()
+		c.Bytes = int64(total / 2)
+	}
+	c.Source = &contents
+	return memfs.New(c)
+}
+
 // makeFolders creates a folder and its missing parents. Existing folders are not an error.
 func makeFolders(v *fs.View, name string, mode fs.Mode) error {
 	for i := range name {

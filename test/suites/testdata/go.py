@@ -24,7 +24,7 @@ def tests(limit, *flags):
 
 _, listed = run([binary, "-test.list", "."], seconds)
 names = [name for name in listed.split() if re.match("(Test|Example)", name)]
-_, text, found = tests(seconds * 10)
+_, text, found = tests(seconds)
 show(text, 100000)
 for name in names:
     if name not in found:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 
 def report(outcome, name):
@@ -14,15 +15,16 @@ def report(outcome, name):
 def run(args, seconds, **options):
     """Runs a program in a session of its own, and returns its exit status and output.
 
-    The status is None if the program did not end in time. Then all processes of its group are killed.
+    The status is None if the program printed nothing for so many seconds. Then all processes of its group are killed.
     """
     with open("/tmp/output", "wb+") as out:
         process = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                                    start_new_session=True, **options)
-        try:
-            status = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            status = None
+        size, since = 0, time.monotonic()
+        while (status := process.poll()) is None and time.monotonic() - since < seconds:
+            time.sleep(0.01)
+            if (now := os.fstat(out.fileno()).st_size) != size:
+                size, since = now, time.monotonic()
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):

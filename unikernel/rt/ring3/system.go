@@ -35,7 +35,7 @@ func NewSystem() (*task.System, error) {
 func ShowProcesses(s *task.System, hosted bool) error {
 	err := rt.MountProc(func(p *pseudo.Process) {
 		p.Writable, p.Listed = true, hosted
-		p.Processes = s.Processes(p.MountTables())
+		p.Processes = s.Processes(p.MountTables)
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
 	})
 	if err != nil {

@@ -129,6 +129,24 @@ static int count(int all, int sig)
 	return n;
 }
 
+/* Removes the user's objects of System V. The INFO commands return the highest index in use. */
+static void removeObjects(void)
+{
+	char info[256];
+	struct shmid_ds m;
+	struct semid_ds s;
+	struct msqid_ds q;
+	for (int i = shmctl(0, SHM_INFO, (void *)info), id; i >= 0; i--)
+		if ((id = shmctl(i, SHM_STAT, &m)) >= 0 && m.shm_perm.uid == USER)
+			shmctl(id, IPC_RMID, 0);
+	for (int i = semctl(0, 0, SEM_INFO, info), id; i >= 0; i--)
+		if ((id = semctl(i, 0, SEM_STAT, &s)) >= 0 && s.sem_perm.uid == USER)
+			semctl(id, 0, IPC_RMID);
+	for (int i = msgctl(0, MSG_INFO, (void *)info), id; i >= 0; i--)
+		if ((id = msgctl(i, MSG_STAT, &q)) >= 0 && q.msg_perm.uid == USER)
+			msgctl(id, IPC_RMID, 0);
+}
+
 /* Ends all processes of the user, and removes what the user has created. */
 static void clean(void)
 {
@@ -153,18 +171,7 @@ static void clean(void)
 	nftw(home, removed, 16, FTW_DEPTH | FTW_PHYS);
 	mkdir(home, 0777);
 	chmod(home, 0777);
-	struct shmid_ds m;
-	struct semid_ds s;
-	struct msqid_ds q;
-	for (int i = 0; i < 256; i++) {
-		int id = shmctl(i, SHM_STAT, &m);
-		if (id >= 0 && m.shm_perm.uid == USER)
-			shmctl(id, IPC_RMID, 0);
-		if ((id = semctl(i, 0, SEM_STAT, &s)) >= 0 && s.sem_perm.uid == USER)
-			semctl(id, 0, IPC_RMID);
-		if ((id = msgctl(i, MSG_STAT, &q)) >= 0 && q.msg_perm.uid == USER)
-			msgctl(id, IPC_RMID, 0);
-	}
+	removeObjects();
 }
 
 /* The server and its client. The client's counts are in shared memory. */

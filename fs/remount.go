@@ -1,0 +1,149 @@
+package fs
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"loam/abi/linux"
+)
+
+// Mounts that programs make while the machine runs (mount(2)). All processes use one tree, except after unshare(2). A mount that is
+// removed stays usable for open files and working directories in it, as after MNT_DETACH.
+
+// MountFlags restrict what can be done with files that are reached through a mount.
+type MountFlags uint32
+
+// Flags of mounts.
+const (
+	ReadOnlyMount MountFlags = 1 << iota
+	NoExecute                // regular files cannot be executed, nor mapped as code
+	NoSetID                  // execve ignores set-user-ID bits, set-group-ID bits and file capabilities
+	NoDevices                // device files cannot be opened
+)
+
+// Mounted describes a mount for /proc/mounts.
+type Mounted struct {
+	Source, Path, Kind string
+	Flags              MountFlags
+}
+
+func (m *mount) has(f MountFlags) bool { return MountFlags(m.flags.Load())&f != 0 }
+
+// On reports whether the place is reached through a mount with one of the flags.
+func (p Place) On(f MountFlags) bool { return p.mount.has(f) }
+
+// Attach mounts a file system on a directory, as described by about. Errors: ENOTDIR.
+func (t *Tree) Attach(about Mounted, f FileSystem, at Place) error {
+	if _, err := at.directory(); err != nil {
+		return err
+	}
+	t.mount(&mount{fs: f, about: &about}, at, about.Flags)
+	return nil
+}
+
+// Again mounts the file system of a place on a directory, as described by about. Errors: ENOTDIR.
+func (t *Tree) Again(about Mounted, from, at Place) error {
+	if _, err := at.directory(); err != nil {
+		return err
+	}
+	t.mount(&mount{fs: from.mount.fs, device: from.mount.device, about: &about}, at, about.Flags)
+	return nil
+}
+
+// Bind makes a file or directory visible at another place of the same type (MS_BIND). The flags of the mount that contains
+// the source apply to the new mount. Mounts below the source are not visible at the other place. Errors: ENOTDIR; EINVAL for
+// a file outside of every tree.
+func (t *Tree) Bind(about Mounted, from, at Place) error {
+	isDir := func(p Place) bool { return p.Node.Attr().Mode.Type() == Dir }
+	switch {
+	case from.mount == nowhereMount:
+		return linux.EINVAL
+	case isDir(from) != isDir(at):
+		return linux.ENOTDIR
+	}
+	about.Flags = MountFlags(from.mount.flags.Load())
+	t.mount(&mount{fs: from.mount.fs, file: from.Node, device: from.mount.device, about: &about}, at, about.Flags)
+	return nil
+}
+
+// Remount replaces the flags of the mount whose root is p. Errors: EINVAL if p is not the root of a mount.
+func (t *Tree) Remount(p Place, flags MountFlags) error {
+	if p != p.mount.root() {
+		return linux.EINVAL
+	}
+	p.mount.flags.Store(uint32(flags))
+	return nil
+}
+
+// Unmount removes the mount whose root is p. Errors: EINVAL if p is not the root of a mount; EBUSY for the root of the tree,
+// and if another mount is on a directory of this one.
+func (t *Tree) Unmount(p Place) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case p != p.mount.root():
+		return linux.EINVAL
+	case p.mount == t.root:
+		return linux.EBUSY
+	}
+	table := maps.Clone(*t.mounts.Load())
+	if table[p.mount.at] != p.mount {
+		return linux.EINVAL // another thread has removed it
+	}
+	for _, other := range table {
+		if other.at.mount == p.mount {
+			return linux.EBUSY
+		}
+	}
+	delete(table, p.mount.at)
+	t.mounts.Store(&table)
+	return nil
+}
+
+// Mounted returns the mounts that programs have made, in the order in which they were made.
+func (t *Tree) Mounted() []Mounted {
+	var made []*mount
+	for _, m := range *t.mounts.Load() {
+		if m.about != nil {
+			made = append(made, m)
+		}
+	}
+	slices.SortFunc(made, func(a, b *mount) int { return cmp.Compare(a.number, b.number) })
+	list := make([]Mounted, len(made))
+	for i, m := range made {
+		list[i] = *m.about
+		list[i].Flags = MountFlags(m.flags.Load())
+	}
+	return list
+}
+
+// Copy returns a tree with the same mounts, which change independently of those of t (CLONE_NEWNS). The function moved
+// returns the place in the copy of a place in t.
+func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := *t.mounts.Load()
+	copies := map[*mount]*mount{}
+	moved = func(p Place) Place {
+		if m, ok := copies[p.mount]; ok {
+			p.mount = m
+		}
+		return p
+	}
+	for _, m := range append(slices.Collect(maps.Values(old)), t.root) {
+		n := &mount{fs: m.fs, file: m.file, device: m.device, number: m.number, about: m.about}
+		n.flags.Store(m.flags.Load())
+		n.covered.Store(m.covered.Load())
+		copies[m] = n
+	}
+	table := make(map[Place]*mount, len(old))
+	for at, m := range old {
+		n := copies[m]
+		n.at = moved(at)
+		table[n.at] = n
+	}
+	c = &Tree{common: t.common, root: copies[t.root]}
+	c.mounts.Store(&table)
+	return c, moved
+}
