@@ -181,7 +181,7 @@ func (t *Tree) cross(p Place) Place {
 // parent returns the parent of a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
 	for p == p.mount.root() {
-		if p.mount == t.root {
+		if p.mount.at.mount == nil { // the root of this tree, or of a tree that this one is a copy of
 			return p
 		}
 		p = p.mount.at

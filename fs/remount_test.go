@@ -128,6 +128,12 @@ func TestCopy(t *testing.T) {
 	if path, err := w.Path(w.Dir); path != "/m/x" || err != nil {
 		t.Error(path, err)
 	}
+	if path, err := w.Path(at("/a/b")); err != linux.ENOENT { // as for a descriptor that was opened before
+		t.Errorf("a place of the first tree has the path %q, %v", path, err)
+	}
+	if place, err := w.Lookup(at("/a/b"), "../../..", true); place != at("/") || err != nil {
+		t.Errorf("above the root of the first tree: %v, %v", place, err)
+	}
 	place, err := w.Lookup(w.Dir, "../../a", true)
 	if err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func (p *Process) Close(fd int) Errno {
 	return p.fds.Remove(fd)
 }
 
-// CloseRange implements close_range(2). CLOSE_RANGE_UNSHARE is ignored. Errors: EINVAL.
+// CloseRange implements close_range(2). CLOSE_RANGE_UNSHARE is ignored; package task implements it. Errors: EINVAL.
 func (p *Process) CloseRange(first, last uint32, flags int) Errno {
 	const unshare, cloexec = 2, 4
 	if flags&^(unshare|cloexec) != 0 || first > last {

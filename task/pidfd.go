@@ -45,6 +45,12 @@ var pidfdCalls = map[int]serveFunc{
 		return uint64(old), 0
 	},
 	linux.SYS_UNSHARE: unshare,
+	linux.SYS_CLOSE_RANGE: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		if uint32(a.A3)&^linux.CLOSE_RANGE_CLOEXEC == linux.CLOSE_RANGE_UNSHARE && uint32(a.A1) <= uint32(a.A2) {
+			unshare(t, call.Args{A1: linux.CLONE_FILES}) // it fails in a process with several threads, which share the table
+		}
+		return 0, t.caller.Process.CloseRange(uint32(a.A1), uint32(a.A2), number(a.A3))
+	},
 	linux.SYS_SETNS: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		if t.caller.Process.Opened(number(a.A1)) == nil {
 			return 0, linux.EBADF

@@ -71,7 +71,7 @@ func commit() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("git rev-parse: %w", err)
 	}
-	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs").Output()
+	changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs", ":!*.md").Output()
 	if err != nil {
 		return "", fmt.Errorf("git status: %w", err)
 	}
