@@ -136,8 +136,7 @@ func (t *Task) announce(child *Task, c clone.Request, of memory) {
 	}
 }
 
-// fork creates a process. With CLONE_VFORK it waits until the child has memory of its own (execve), or has
-// ended.
+// fork creates a process. With CLONE_VFORK it waits until the child has memory of its own (execve), or has ended.
 func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	if c.Mounts() && !t.creds().Has(linux.CAP_SYS_ADMIN) {

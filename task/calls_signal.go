@@ -186,8 +186,7 @@ func sigtimedwait(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(i.Signal), t.put(a.A2, signal.InfoSize, func(b []byte) { i.Put(b) })
 }
 
-// takeSignal takes a pending signal of a set, or waits for one. Errors: EAGAIN when the time is up,
-// EINTR.
+// takeSignal takes a pending signal of a set, or waits for one. Errors: EAGAIN when the time is up, EINTR.
 func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linux.Errno) {
 	s := t.process.system
 	deadline := time.Now().Add(most)
@@ -312,8 +311,7 @@ func (p *Process) continued() {
 	}
 }
 
-// attend handles pending requests: it delivers signals, stops, or ends the task. It runs before the
-// task returns to ring 3.
+// attend handles pending requests: it delivers signals, stops, or ends the task. It runs before the task returns to ring 3.
 func (t *Task) attend() {
 	p, s := t.process, t.process.system
 	for {

@@ -102,8 +102,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	return i, nil
 }
 
-// first loads the program of a process that does not come from fork(2) (System.Start), and returns the
-// process's first task.
+// first loads the program of a process that does not come from fork(2) (System.Start), and returns the process's first task.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
 	files.SetSender(p.sendTimer)

@@ -18,8 +18,7 @@ import (
 
 // HostConfig describes the program in ring 0.
 type HostConfig struct {
-	// Process has the descriptors, the working folder and the root folder of the program. Children get
-	// copies.
+	// Process has the descriptors, the working folder and the root folder of the program. Children get copies.
 	Process *posix.Process
 	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
 	Signal func(n int)

@@ -40,8 +40,7 @@ func (m memory) Write(addr uint64, b []byte) linux.Errno {
 	}
 }
 
-// present makes the page at an address present for an access, as a page fault would, and reports whether it
-// succeeded.
+// present makes the page at an address present for an access, as a page fault would, and reports whether it succeeded.
 func (m memory) present(addr uint64, access mem.Access) bool {
 	for range 2 {
 		switch m.t.memory().Fault(addr, access).Result {

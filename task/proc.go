@@ -345,8 +345,7 @@ func (p *Process) executable() executed {
 	return p.exe
 }
 
-// running returns the number of tasks that run or are runnable, and the number of all tasks. The caller holds
-// System.mu.
+// running returns the number of tasks that run or are runnable, and the number of all tasks. The caller holds System.mu.
 func (s *System) running() (n, all int) {
 	for t := range maps.Values(s.tasks) {
 		if t.state() == 'R' {

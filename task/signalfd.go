@@ -61,8 +61,7 @@ func (m member) WatchSignals(notify func()) (stop func()) {
 	}
 }
 
-// notifyWatchers reports a new signal to the signalfd files that watch the process. The caller holds
-// System.mu.
+// notifyWatchers reports a new signal to the signalfd files that watch the process. The caller holds System.mu.
 func (p *Process) notifyWatchers() {
 	for _, w := range p.watchers {
 		(*w)()

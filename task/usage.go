@@ -38,8 +38,7 @@ func (t *Task) run() Reason {
 	return reason
 }
 
-// rest is called at the beginning and at the end of a wait in a system call, whose duration does not count as
-// CPU time.
+// rest is called at the beginning and at the end of a wait in a system call, whose duration does not count as CPU time.
 func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge()
@@ -64,8 +63,7 @@ func (t *Task) sample() {
 	}
 }
 
-// used returns the resources used by all tasks of the process, including those that have ended. The caller
-// holds System.mu.
+// used returns the resources used by all tasks of the process, including those that have ended. The caller holds System.mu.
 func (p *Process) used() *account.Usage {
 	sum := &account.Usage{}
 	sum.Add(&p.past)
@@ -185,8 +183,7 @@ func (p *Process) limitCPU(used time.Duration, send func(signal.Number)) {
 	}
 }
 
-// retime updates the flag timed: whether a timer of CPU time of the process is running. The caller holds
-// System.mu.
+// retime updates the flag timed: whether a timer of CPU time of the process is running. The caller holds System.mu.
 func (p *Process) retime() {
 	l := p.limits[linux.RLIMIT_CPU]
 	p.timed.Store(p.virtual.Armed() || p.profile.Armed() || l.Cur != mem.Infinite || l.Max != mem.Infinite)
