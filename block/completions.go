@@ -6,8 +6,9 @@ import "sync"
 // the work. It holds any number of requests, because they are linked through their own fields, so a
 // device never waits for a slow user.
 type Completions struct {
-	// c has one place. Devices send, without blocking, after a request was added (full: one wake-up
-	// serves both requests); the user receives. It is never closed. A wake-up may be stale.
+	// c has capacity 1. A device sends, without blocking, after it has added a request. If c is full, the
+	// earlier wake-up serves the new request too; the user receives. It is never closed. A wake-up may be
+	// stale.
 	c chan struct{}
 
 	mu   sync.Mutex // guards the field done

@@ -36,9 +36,9 @@ type Device interface {
 	// Size returns the capacity in bytes, a multiple of LogicalSector. It changes
 	// when the device is resized. Requests beyond it fail with ErrRange.
 	Size() int64
-	// Resized returns a channel with one place. The device sends, without blocking,
-	// after Size has changed (full: the change will be noticed anyway). The user of
-	// the device receives. It is never closed, and nil if Size cannot change.
+	// Resized returns a channel of capacity 1. The device sends, without blocking, after Size has changed. If
+	// the channel is full, the user has not received the earlier notice yet, and will see this change too.
+	// The user of the device receives. It is never closed, and nil if Size cannot change.
 	Resized() <-chan struct{}
 
 	// Queues returns the number of queues, at least 1. Requests on different queues

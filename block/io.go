@@ -160,7 +160,7 @@ func (o *IO) one(r Request) error {
 	return err
 }
 
-// ranges carries out requests without data for a range, each for at most most bytes.
+// ranges carries out requests without data for a range, each for at most as many bytes as the parameter most.
 func (o *IO) ranges(op Op, flags Flags, off, n, most int64) error {
 	if most == 0 {
 		return fmt.Errorf("%w: %v", ErrUnsupported, op)

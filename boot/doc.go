@@ -9,6 +9,6 @@
 // Everything that a monitor passes is validated here, once.
 package boot
 
-// Problem describes what is wrong with the data that was passed to the guest. It is empty if nothing is wrong. Its type
-// is string because a Problem is created before package initialisation.
+// Problem describes an error in the data that was passed to the guest. It is empty if there is no error. Its type is
+// string because a Problem is created before package initialisation.
 type Problem string

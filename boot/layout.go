@@ -1,7 +1,7 @@
 package boot
 
-// The guest's address space. The lower half is free for Linux programs, which are linked at addresses there. The
-// directory docs/decisions explains this choice.
+// The guest's address space. The lower half is free for Linux programs, which are linked at addresses there.
+// Decision 8 (docs/decisions) explains why the kernel is in the upper half.
 const (
 	// Window is the address at which all of physical memory is mapped.
 	Window = 0xffff_8000_0000_0000

@@ -46,8 +46,8 @@ const (
 	tagHead = 8 // size in bytes of a tag's type and size fields
 )
 
-// ParseMultiboot2 reads the tags at physical address at into info. memory is the mapped part of physical memory, from
-// address 0.
+// ParseMultiboot2 reads the tags at a physical address (the parameter at) into info.
+// memory is the mapped part of physical memory, from address 0.
 func ParseMultiboot2(memory []byte, at uint64, info *Info) Problem {
 	const fixed = 8 // size in bytes of the fields before the tags: total size, and a reserved word
 	head, ok := window(memory, at, fixed)

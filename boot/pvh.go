@@ -49,8 +49,8 @@ const (
 // maxCommandLine is the maximum length of a command line, in bytes.
 const maxCommandLine = 64 << 10
 
-// ParsePVH reads the structure at physical address at into info. memory is the mapped part of physical memory, from
-// address 0. All parts of the structure must be in it.
+// ParsePVH reads the structure at a physical address (the parameter at) into info. memory is the mapped part of
+// physical memory, from address 0. All parts of the structure must be in it.
 func ParsePVH(memory []byte, at uint64, info *Info) Problem {
 	head, ok := window(memory, at, pvhSize)
 	if !ok || le.Uint32(head) != pvhMagic {
@@ -151,7 +151,7 @@ func commandLine(memory []byte, at uint64) Range {
 	return Range{at, end}
 }
 
-// window returns size bytes of memory at offset at; false if they are out of range.
+// window returns size bytes of memory, beginning at an offset (the parameter at); false if they are out of range.
 func window(memory []byte, at, size uint64) ([]byte, bool) {
 	if at > uint64(len(memory)) || size > uint64(len(memory))-at {
 		return nil, false

@@ -60,7 +60,8 @@ func Zeroed(header []byte) Range {
 	}
 }
 
-// programHeader returns the program header with index at from the first page of a file; false after the last.
+// programHeader returns the program header with an index (the parameter at) from the
+// first page of a file; false after the last.
 func programHeader(header []byte, at int) ([]byte, bool) {
 	const size = 56
 	first, count := int(le.Uint16(header[32:])), int(le.Uint16(header[56:]))

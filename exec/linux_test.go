@@ -65,7 +65,7 @@ func startOnLinux(t *testing.T, path string, argv, envp []string) image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const startBrk = 47 // field of proc_pid_stat(5), from 1; the second, in parentheses, ends at the last ')'
+	const startBrk = 47 // number of the field start_brk in proc_pid_stat(5), counted from 1. Field 2 is in parentheses, and ends at the last ')'
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if _, err := fmt.Sscan(fields[startBrk-3], &i.brk); err != nil {
 		t.Fatal(err)

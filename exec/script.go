@@ -37,7 +37,7 @@ type Program struct {
 // Linux does not accept, and the errors of open.
 func Resolve(path string, argv []string, open Opener) (Program, error) {
 	if len(argv) == 0 {
-		argv = []string{""} // as on Linux since 5.18
+		argv = []string{""} // Linux replaces an empty argument list in the same way (since 5.18)
 	}
 	p := Program{Path: path, Argv: argv}
 	for depth := 0; ; depth++ {

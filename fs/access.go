@@ -17,7 +17,7 @@ type Rights uint8
 const (
 	Explicit    Rights = 1 << iota
 	Override           // CAP_DAC_OVERRIDE: the holder may ignore permission bits
-	ReadSearch         // CAP_DAC_READ_SEARCH: ignore them for reading, and for searching directories
+	ReadSearch         // CAP_DAC_READ_SEARCH: the holder may ignore permission bits when reading files and searching directories
 	ChangeOwner        // CAP_CHOWN: the holder may change owners of files
 	ActAsOwner         // CAP_FOWNER: the holder may act as the owner of any file
 	KeepSetIDs         // CAP_FSETID: set-user-ID and set-group-ID bits stay when the holder changes a file

@@ -13,8 +13,8 @@ type Content interface {
 	Allocated() int64
 	// Next returns the first offset at or after offset that is data, or that is in a hole; false at the end.
 	Next(offset int64, data bool) (int64, bool)
-	// Retire reports whether no process maps the content, or is about to. After true, none can map it any more, and the
-	// owner moves the content elsewhere.
+	// Retire returns true if no process maps the content or is about to map it. From then on no process can map it,
+	// and the owner moves the content elsewhere.
 	Retire() bool
 	// Drop frees the pages. The content is not used afterwards.
 	Drop()

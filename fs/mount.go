@@ -118,8 +118,8 @@ func deviceOf(f FileSystem, serial uint32) Device {
 // Root returns the place of "/".
 func (t *Tree) Root() Place { return t.cross(t.root.root()) }
 
-// Mount mounts a file system on the directory at. It hides what was there before, as a later mount at
-// the same place hides this one. Errors: ENOTDIR.
+// Mount mounts a file system on a directory (the parameter at). It hides what was there
+// before, as a later mount at the same place hides this one. Errors: ENOTDIR.
 func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	return nil
 }
 
-// MountFile mounts a single file of a file system on the file at. Errors: EISDIR.
+// MountFile mounts a single file of a file system on a file (the parameter at). Errors: EISDIR.
 func (t *Tree) MountFile(f FileSystem, file Node, at Place, readOnly bool) error {
 	for _, n := range [...]Node{file, at.Node} {
 		if n.Attr().Mode.Type() == Dir {

@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Creating, renaming and removing names. Each call resolves the path up to the last name, checks
 // permissions on the directory, and calls the file system.
 
-// room checks that v may add or remove names in t's directory, and returns it.
+// room checks that v may add or remove names in t's directory, and returns this directory.
 func (v *View) room(t target) (Directory, error) {
 	dir, err := t.dir.directory()
 	if err != nil {
@@ -20,8 +20,8 @@ func (v *View) room(t target) (Directory, error) {
 	return dir, nil
 }
 
-// vacant resolves the path of a file to be created. Errors: EEXIST; ENOENT for a trailing slash, unless
-// a directory is to be created.
+// vacant resolves the path of a file to be created, and returns the directory that will contain it. Errors:
+// EEXIST; ENOENT for a trailing slash, unless a directory is to be created.
 func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, error) {
 	t, err := v.walk(at, path, never)
 	switch {
@@ -125,8 +125,8 @@ func (v *View) Readlink(at Place, path string) (string, error) {
 	return v.TargetOf(link)
 }
 
-// Link implements linkat(2): it adds a name for the file old. The caller must own the file, or be able
-// to read and write it (protected_hardlinks of proc(5)).
+// Link implements linkat(2): it adds a name for an existing file (the parameter old). The caller must own the file, or
+// be able to read and write it (protected_hardlinks of proc(5)).
 func (v *View) Link(old Place, at Place, path string) error {
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
@@ -252,8 +252,8 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	return err
 }
 
-// arriving checks that v may move the file of from to the last name of to, and returns the target
-// directory.
+// arriving checks that v may move the file of one target (from) to the last name of
+// another (to), and returns the target directory.
 func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 	_, isDir := from.place.Node.(Directory)
 	switch {

@@ -12,7 +12,8 @@ import (
 // content. Writes go to storage at once; stores into a shared mapping stay in the pages until they are written back.
 // Write-back and the methods that change the content exclude each other.
 type Pages interface {
-	// Read reads from changed pages, and by read what these do not cover. read has the meaning of Handle.ReadAt.
+	// Read copies content from the changed pages. For the rest it calls read, which reads from storage as
+	// Handle.ReadAt does.
 	Read(p []byte, offset int64, read func(p []byte, offset int64) (int, error)) (int, error)
 	// Write calls write, which writes n bytes of p to storage, up to the offset end, and copies them into present pages.
 	Write(p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error)
@@ -32,7 +33,7 @@ type Stored interface {
 	WriteStorage(p []byte, offset int64) (int, error)
 	// SyncStorage makes durable what storage has of the file.
 	SyncStorage() error
-	// SetPages gives the file pages, or takes them away if p is nil. The file had none, or has some, respectively.
+	// SetPages gives pages to a file that has none, or takes away the file's pages if p is nil.
 	SetPages(p Pages)
 	// Foreign reports whether others than this file system can change the file.
 	Foreign() bool
@@ -70,7 +71,7 @@ func (t *PageTable[K]) Get(file K) Pages {
 	return t.pages[file]
 }
 
-// Change calls change with the pages of a file, or nil. The file neither gets nor loses pages meanwhile.
+// Change calls the function change with the pages of a file, or nil. The file neither gets nor loses pages meanwhile.
 func (t *PageTable[K]) Change(file K, change func(Pages) error) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -114,7 +115,8 @@ func (t *PageTable[K]) Resize(file K, size int64, resize func() error) error {
 	})
 }
 
-// Allocate changes a file by change, which implements fallocate(2). size returns the size of the file on storage.
+// Allocate changes a file by the function change, which implements fallocate(2). The
+// function size returns the size of the file on storage.
 func (t *PageTable[K]) Allocate(file K, mode AllocateMode, offset, length int64, change func() error, size func() int64) error {
 	return t.Change(file, func(p Pages) error {
 		if p == nil {

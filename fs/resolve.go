@@ -14,7 +14,8 @@ const (
 	InRoot                           // RESOLVE_IN_ROOT: the starting directory acts as the root
 )
 
-// Within returns a copy of v for one path resolution that starts at at and is restricted by bounds.
+// Within returns a copy of v for one path resolution that starts at a place (the
+// parameter at) and is restricted by bounds.
 func (v *View) Within(at Place, bounds Resolve) *View {
 	bounded := *v
 	bounded.bounds = bounds

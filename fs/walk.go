@@ -75,8 +75,8 @@ const (
 	always                   // yes (stat)
 )
 
-// walk resolves path. A relative path starts at the directory at. It is no error if the last name does
-// not exist.
+// walk resolves path. A relative path starts at a directory (the parameter at). It is no
+// error if the last name does not exist.
 func (v *View) walk(at Place, path string, follow following) (target, error) {
 	switch {
 	case path == "":
@@ -260,7 +260,7 @@ func (v *View) Path(p Place) (string, error) {
 	return path, nil
 }
 
-// nameIn returns the name of the directory p in its parent up.
+// nameIn returns the name of the directory p in its parent directory (the parameter up).
 func (v *View) nameIn(up, p Place) (string, bool) {
 	for p.mount != up.mount {
 		p = p.mount.at

@@ -168,7 +168,8 @@ func (c *Config) kernelPath(t *frame.Template, e *endpoints, ip string, layer me
 	return nil
 }
 
-// port parses s as a port number. If s is not a plain number, it returns otherwise.
+// port parses s as a port number. If s is not a plain number, it returns a default, the
+// parameter otherwise.
 func port(s string, otherwise uint16) uint16 {
 	if n, err := strconv.ParseUint(s, 0, 16); err == nil {
 		return uint16(n)

@@ -16,7 +16,8 @@ import (
 // queue.
 type lane struct {
 	sender method.Sender // shared by all lanes of a worker if the method sends whole frames
-	// account belongs to sender. Lanes that share the sender share the account.
+	// account computes the bytes that the field sender should have counted. Lanes that share
+	// a sender share its account.
 	account *Account
 	// repeater is the sender if all frames of this lane are identical, so that they are not written again for each
 	// call. Otherwise it is nil.
@@ -115,8 +116,8 @@ func (l *lane) change(r pace.Rate, scale float64, now int64) {
 	l.clock.Change(l.paced, now)
 }
 
-// leave ends a step, whose planned end was until. Frames that were due before until, but could not be sent in time,
-// count as missed time.
+// leave ends a step whose planned end was the time until. Frames that were due before
+// that time but could not be sent in time count as missed time.
 func (l *lane) leave(until int64) {
 	l.missed += l.clock.Missed()
 	if l.silent || l.max || l.done == l.ends || pace.Now() < until {
@@ -152,8 +153,9 @@ func (l *lane) write(slot []byte) int {
 	return n
 }
 
-// due returns the number of frames that may be sent now. After until, it returns the number of frames that were due
-// before until, if they can still be made up for.
+// due returns the number of frames that may be sent now. After the time until, the end of
+// the step, it returns the number of frames that were due before that time, if they may
+// still be sent late.
 func (l *lane) due(now, until int64) int {
 	if l.silent {
 		return 0
@@ -220,9 +222,9 @@ type Account struct{ bytes uint64 }
 // NewAccount returns an Account that starts at the current byte counter of s.
 func NewAccount(s method.Sender) *Account { return &Account{s.Counters().Bytes} }
 
-// Took records that s accepted the first sent of n frames, and returns the bytes of these frames on the wire. bytes is
-// the total of all n frames. beside is the number of bytes of each frame that the sender's own counter does not
-// include.
+// Took records that the sender s accepted some of a batch of n frames: as many as the parameter sent, beginning
+// with the first. It returns the bytes of the accepted frames on the wire. bytes is the total of all n frames.
+// beside is the number of bytes of each frame that the sender's own counter does not include.
 func (a *Account) Took(s method.Sender, n, sent, bytes, beside int) int {
 	if sent < n {
 		bytes = int(s.Counters().Bytes-a.bytes) + sent*beside

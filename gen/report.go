@@ -28,8 +28,8 @@ type Flow struct {
 	L1Bits float64 `json:"bps_l1"` // bits per second, including also preamble and inter-frame gap
 }
 
-// SetRates sets the rates, given the frames and bytes that were sent during the time over. It does nothing if over is
-// not positive.
+// SetRates sets the rates, given the frames and bytes that were sent during the duration
+// over. It does nothing if that duration is not positive.
 func (f *Flow) SetRates(frames, bytes uint64, over time.Duration) {
 	if over <= 0 {
 		return

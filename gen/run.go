@@ -342,8 +342,9 @@ func (r *run) meanScale() float64 {
 	return sum / all
 }
 
-// RateError returns the relative error of a stream's actual rate compared with asked times scale. A positive error
-// means that the stream was too fast. It is 0 if the stream has no rate.
+// RateError returns the relative error of a stream's actual rate compared with the
+// configured rate (asked) multiplied by scale. A positive error means that the stream was
+// too fast. It is 0 if the stream has no rate.
 func RateError(asked pace.Rate, scale float64, f *Flow) float64 {
 	if asked.IsMax() || f.Frames == 0 || scale == 0 {
 		return 0

@@ -94,8 +94,9 @@ func (w *worker) follow(now int64) {
 	}
 }
 
-// send sends the frames that are due before until. It may send a small number of late frames after until, so that the
-// run sends exactly the number of frames that its rate and its time imply.
+// send sends the frames that are due before the time until. It may send a small number of
+// late frames after that time, so that the run sends exactly the number of frames that
+// its rate and its time imply.
 func (w *worker) send(stop *atomic.Bool, until int64) error {
 	checked := false
 	for !stop.Load() {

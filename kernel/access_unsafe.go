@@ -11,7 +11,8 @@ import (
 // Access to memory by address. The caller has made sure that the memory is mapped: see touch.
 //
 // Safety, for all of this file: the kernel shares the program's address space, and the addresses belong to pages
-// that were mapped before. The detour by &addr is for vet, which cannot know that addr holds a pointer.
+// that were mapped before. The conversion goes through &addr because go vet rejects a direct conversion of an
+// integer to a pointer.
 
 func word(addr uint64) *uint64   { return *(**uint64)(unsafe.Pointer(&addr)) }
 func word32(addr uint64) *uint32 { return *(**uint32)(unsafe.Pointer(&addr)) }

@@ -8,9 +8,10 @@ import (
 	"loam/kernel/thread"
 )
 
-// Each system call that the core serves has a function here, named after it. The function call in table.go
-// dispatches to them; it is generated from the table of calls in posix/call. The bool result is false if the thread
-// does not resume with a result: it now waits or has ended. Arguments have the types and order that Linux defines.
+// Each system call that the kernel serves has a function in this file, named after the call. The function call in
+// table.go selects one by the number of the call; table.go is generated from the table of calls in posix/call. The
+// bool result is false if the thread does not resume with a result: it now waits or has ended. Arguments have the
+// types and order that Linux defines.
 
 // System calls about memory.
 
@@ -283,7 +284,7 @@ func (k *core) callPrctl(c *cpu, f *amd64.Frame) (int64, bool) {
 	return k.nameThread(k.threads.At(c.current), f.DI, f.SI), true
 }
 
-// ownCall serves the calls that only Loam's kernel has: see device.go.
+// ownCall serves calls that Linux does not have, which Loam's drivers make: see device.go.
 func (k *core) ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 	case CallPoll:
@@ -304,7 +305,8 @@ const middle = 20
 // programID is the process ID of the program.
 const programID = 1
 
-// ofProgram returns the ID of the program's group and session, if id names the program or is 0.
+// ofProgram implements getpgid(2) and getsid(2) for the only process, the program: its process group and its
+// session have its own ID. id is the argument; 0 means the caller.
 func ofProgram(id uint64) int64 {
 	if id := int32(id); id != 0 && id != programID {
 		return -int64(linux.ESRCH)

@@ -15,7 +15,8 @@ import (
 // keeper is a timekeeper.Keeper that reads the time stamp counter.
 type keeper struct{ timekeeper.Keeper }
 
-// now returns nanoseconds since the clock started. The caller holds the lock, or no other CPU runs yet.
+// now returns nanoseconds since the clock started. The caller holds the kernel's lock, or no other CPU runs
+// yet.
 func (k *keeper) now() int64 { return int64(k.At(amd64.Timestamp())) }
 
 // calibrate measures the counter and the APIC's timer against the reference, starts the clock and sets the wall

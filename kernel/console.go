@@ -62,7 +62,7 @@ func (k *core) write(fd uint64, b []byte) {
 	}
 }
 
-// say writes text to the console, as standard error.
+// say writes a message of the kernel to the console, where the program's standard error goes, too.
 func (k *core) say(text string) {
 	for len(text) > 0 {
 		var b [64]byte

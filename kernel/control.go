@@ -47,8 +47,8 @@ func (k *core) listen(gsi uint32, level, low bool) {
 	}
 }
 
-// receive reads the bytes that the serial port has received, and sends the program the signal that each byte stands
-// for.
+// receive reads the bytes that the serial port has received. Each byte is the number of a signal, which receive
+// sends to the program.
 func (k *core) receive(c *cpu) {
 	const most = 64 // more than the FIFO of the port holds: a port that returns more bytes is not a serial port
 	const controlC, interrupt = 3, 2

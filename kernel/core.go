@@ -55,7 +55,7 @@ type core struct {
 	// Memory.
 	frames  frame.Allocator
 	dynamic space.Space // the program's memory between boot.DynamicLow and boot.DynamicHigh
-	freed   [512]uint64 // pages that were removed from the tables, as long as a CPU may still have a translation to them
+	freed   [512]uint64 // pages that were removed from the page tables while a CPU may still have a translation to them
 	retired uint64      // root of an address space that all CPUs have to leave; 0: none; atomic
 
 	// Threads and signals.

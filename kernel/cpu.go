@@ -21,7 +21,7 @@ type cpu struct {
 	crashEnd uintptr // upper end of the stack on which faults in the kernel are handled
 	task     [amd64.TaskSize]byte
 	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
-	dozes    uint32 // not 0: the CPU waits for the lock with interrupts enabled
+	dozes    uint32 // not 0: the CPU waits for the kernel's lock with interrupts enabled
 
 	// The fields up to last are used by the code that enters and leaves ring 3 (user.go).
 	root uint64 // value of CR3
@@ -81,14 +81,15 @@ func (k *core) prepare(c *cpu) {
 	}
 }
 
-// runs makes the next trap on this CPU store its frame in a thread's page.
+// runs prepares the CPU to run a thread: the processor stores the frame of the next trap in the thread's
+// page.
 func (c *cpu) runs(page uintptr) {
 	c.frameEnd = page + amd64.PageSize
 	c.vector = page
 	putAddress(c.task[amd64.TaskStacks:], c.frameEnd)
 }
 
-// putAddress stores an address at a place that may be unaligned.
+// putAddress stores addr in the first bytes of b, which need not be aligned.
 func putAddress(b []byte, addr uintptr) {
 	for i := range 8 {
 		b[i] = byte(addr >> (8 * i))
@@ -193,7 +194,7 @@ func (k *core) fillIDT() {
 	k.idt[amd64.VectorBreakpoint] = k.idt[amd64.VectorBreakpoint].ForUser()
 }
 
-// flushIfAsked flushes translations if another CPU has requested it.
+// flushIfAsked drops the CPU's address translations (TLB entries) if another CPU has requested it.
 func (k *core) flushIfAsked(c *cpu) {
 	if c.flush.open() {
 		k.serveFlush(c)
@@ -228,8 +229,8 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the other CPUs of a set (who) drop all translations. It waits for the CPUs that run a thread;
-// with idleToo, for all of them.
+// flushOthers makes the other CPUs of the set who drop all address translations. It waits until the CPUs that run
+// a thread have done so; with idleToo, it waits for all CPUs of the set.
 func (k *core) flushOthers(who uint64, idleToo bool) {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {
@@ -253,7 +254,8 @@ func (k *core) flushOthers(who uint64, idleToo bool) {
 	}
 }
 
-// kick sends a CPU an interrupt. Kicks before the CPU takes the interrupt are merged into one.
+// kick sends an interrupt to a CPU, so that it enters the kernel. Several kicks before the CPU takes the
+// interrupt cause one interrupt.
 func (k *core) kick(c *cpu) {
 	if atomic.SwapUint32(&c.kicked, 1) == 0 {
 		k.apic.Kick(c.apic)

@@ -10,10 +10,10 @@ import (
 
 // Signals: sending them to threads, calling handlers, and returning from handlers.
 //
-// A signal is in Thread.Pending until its thread is about to resume; then leave delivers it. signalThread makes sure that
-// this happens soon: it ends the call in which the thread waits, with EINTR, or interrupts the CPU that runs the
-// thread. A handler runs on the thread's own or alternate stack, on which the kernel builds a signal frame
-// (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
+// A sent signal stays in Thread.Pending until the kernel is about to resume the thread; then leave delivers the
+// signal. signalThread makes sure that this happens soon: if the thread waits in a call, the call ends with EINTR; if
+// a CPU runs the thread, that CPU is interrupted. A handler runs on the thread's own or alternate stack, on which the
+// kernel builds a signal frame (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
 
 // signalThread implements tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
 func (k *core) signalThread(c *cpu, id thread.ID, n int32) int64 {

@@ -115,7 +115,8 @@ func Physical(va uint64) (uint64, bool) {
 	return amd64.Physical(entry) + va&(size-1), true
 }
 
-// WindowTo returns the address at which the kernel has mapped a physical address.
+// WindowTo returns the virtual address of a physical address in the window, the kernel's mapping of all
+// physical memory.
 func WindowTo(pa uint64) uintptr { return boot.Window + uintptr(pa) }
 
 // FirmwareTables returns the physical address of ACPI's root pointer (RSDP) if the monitor has passed it, else 0.

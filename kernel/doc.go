@@ -1,6 +1,6 @@
-// Package kernel is the core below the Go runtime of a program that runs in ring 0. It manages memory, threads,
-// faults and clocks. To the runtime it looks like the part of Linux that the runtime uses. The system calls of
-// programs are served above it, by package posix, in ordinary goroutines.
+// Package kernel is the kernel below the Go runtime of a program that runs in ring 0. It manages memory,
+// threads, faults and clocks. To the runtime it looks like the part of Linux that the runtime uses. The system
+// calls of programs are served above it, by package posix, in ordinary goroutines.
 //
 // # How it runs
 //

@@ -52,7 +52,7 @@ func (c *cpu) holdUntil(now int64) int64 {
 	return c.busySince + patience
 }
 
-// shareSoon makes the next shareWork wake an idle CPU at once.
+// shareSoon makes the next call of shareWork wake an idle CPU at once.
 func (c *cpu) shareSoon() { c.busySince = -patience }
 
 // Widening. The function widen keeps the emulator's TLB large. QEMU caches the translations of each CPU in a table that

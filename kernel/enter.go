@@ -9,13 +9,13 @@ import (
 )
 
 // The path through the kernel. The entry code saves a thread's registers in the thread's page and calls Enter.
-// Enter acquires the lock and serves the call, the fault or the interrupt. Then leave serves device interrupts,
-// corrects the clock, expires timeouts, chooses a thread, delivers its signals, arms the timer and releases the
-// lock. The entry code resumes the frame that leave returns.
+// Enter acquires the kernel's lock and serves the call, the fault or the interrupt. Then leave serves device
+// interrupts, corrects the clock, expires timeouts, chooses a thread, delivers its signals, arms the timer and
+// releases the kernel's lock. The entry code resumes the frame that leave returns.
 //
-// Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the lock. A thread is
-// Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one queue, and
-// each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
+// Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the kernel's lock. A
+// thread is Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one
+// queue, and each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
 
 // Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the
 // thread that ran. It returns the frame to resume, and the address of its vector registers, or 0 if there are none
@@ -26,7 +26,7 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	f := frameByAddress(frameAddress)
 	interrupted := f.Vector >= amd64.VectorException && f.Vector < amd64.VectorCount
 	if interrupted {
-		k.interrupt(c, f.Vector) // without the lock, because the interrupt may end the wait for the lock (kick)
+		k.interrupt(c, f.Vector) // without the kernel's lock, because the interrupt may end a wait for this lock (kick)
 		if f.Code == amd64.CodeUser {
 			f.Vector = amd64.VectorCall // an interrupt in ring 3: the vector registers are already saved in the thread's context
 		}
@@ -46,8 +46,8 @@ func Enter(self, frameAddress uintptr) (frameAt, vector uintptr) {
 	return k.leave(c)
 }
 
-// interrupt records an interrupt, without the lock. Device interrupts are served later, with the lock held (leave). Until
-// then this CPU accepts no other device interrupt.
+// interrupt records an interrupt. The caller does not hold the kernel's lock. leave serves device interrupts later,
+// with the lock held. Until then this CPU accepts no other device interrupt.
 func (k *core) interrupt(c *cpu, vector uint64) {
 	switch vector {
 	case amd64.VectorTimer:
@@ -67,7 +67,7 @@ func (k *core) interrupt(c *cpu, vector uint64) {
 // runnable threads than there are CPUs.
 const quantum = 10e6
 
-// leave serves device interrupts, chooses the thread to resume and releases the lock.
+// leave serves device interrupts, chooses the thread to resume and releases the kernel's lock.
 func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	for ; c.rung != 0; c.rung &= c.rung - 1 {
 		k.ring(c, bits.TrailingZeros64(c.rung))
@@ -132,7 +132,7 @@ func (k *core) choose(c *cpu, now int64) {
 	}
 }
 
-// giveWay makes the next choose prefer another thread, if one is ready.
+// giveWay makes the next call of choose select another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
 // shareWork wakes an idle CPU if other threads are ready in addition to the running one: at once, or under emulation after

@@ -5,8 +5,9 @@ import (
 	"loam/kernel/space"
 )
 
-// The file descriptors that the core serves: 0, 1 and 2, the descriptors of the poller (wait.go), and the runtime's own
-// pipes (pipe.go). All other descriptors belong to package posix, and calls on them do not reach the core.
+// This file serves calls on the few file descriptors that the kernel itself has: 0, 1 and 2, the descriptors of the
+// runtime's poller (wait.go), and the runtime's own pipes (pipe.go). All other descriptors belong to package posix,
+// and calls on them do not reach the core.
 
 const standardFDs = 3
 

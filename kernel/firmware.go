@@ -8,7 +8,7 @@ import (
 // The processors and interrupt lines that firmware describes: in ACPI's tables, or without ACPI in the older tables
 // of the MultiProcessor Specification. Without either there is one CPU and no line interrupts.
 
-// openFirmware finds the ACPI tables; false if the machine has none.
+// openFirmware finds the ACPI tables. It returns false if the machine has none.
 func (k *core) openFirmware() (acpi.Tables, bool) {
 	rsdp := k.machine.RSDP
 	if rsdp == 0 {

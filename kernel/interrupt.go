@@ -53,8 +53,8 @@ func (k *core) addIOAPIC(address uint64, first uint32, id uint8) uint32 {
 	return io.inputs
 }
 
-// seeRegisters maps registers of the chipset in the window (the mapping of physical memory), uncached, and returns their
-// address. The registers are outside of the machine's memory.
+// seeRegisters maps a page of registers of the chipset, uncached, and returns its virtual address. The page is mapped
+// in the window (the mapping of physical memory), outside of the machine's memory.
 func (k *core) seeRegisters(pa uint64) uintptr {
 	page := pa &^ (amd64.BigPageSize - 1)
 	k.mustMap(uint64(k.window)+page, page, amd64.BigPageSize, amd64.PageWrite|amd64.PageUncached|amd64.PageGlobal|k.noExecute())
@@ -139,7 +139,8 @@ func (k *core) closeInterrupt(number uint64) int64 {
 	return 0
 }
 
-// ring handles the arrival of a device interrupt. A level-triggered line stays masked until doneInterrupt.
+// ring records a device interrupt that has arrived, and wakes the runtime's poller. A level-triggered line
+// stays masked until doneInterrupt.
 func (k *core) ring(c *cpu, number int) {
 	if l := &k.lines[number]; l.wired && l.flags&amd64.IOAPICLevel != 0 {
 		k.maskLine(l, number) // doneInterrupt unmasks the line

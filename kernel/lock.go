@@ -19,8 +19,8 @@ import (
 // chosen without measurements of alternatives.
 const tries = 300
 
-// lock acquires the lock. While it waits, it serves flush requests, since the holder may be waiting for this CPU's
-// flush.
+// lock acquires the kernel's lock. While it waits, it serves flush requests, since the holder may be waiting for
+// this CPU's flush.
 func (k *core) lock(c *cpu) {
 	for left := tries; !atomic.CompareAndSwapUint32(&k.big, 0, 1); left-- {
 		k.flushIfAsked(c)
@@ -33,7 +33,7 @@ func (k *core) lock(c *cpu) {
 	k.flushIfAsked(c)
 }
 
-// doze halts the CPU until an interrupt, unless the lock is free.
+// doze halts the CPU until an interrupt, unless the kernel's lock is free.
 func (k *core) doze(c *cpu) {
 	atomic.OrUint64(&k.dozing, 1<<c.number)
 	c.dozes = 1
@@ -51,8 +51,8 @@ func Interrupted(self, frameAddress uintptr) {
 	k.interrupt(c, frameByAddress(frameAddress).Vector)
 }
 
-// unlock releases the lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze, that CPU
-// wakes the next one in turn.
+// unlock releases the kernel's lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze,
+// that CPU wakes the next one in turn.
 func (k *core) unlock(c *cpu) {
 	atomic.StoreUint32(&k.big, 0)
 	if who := atomic.LoadUint64(&k.dozing); who != 0 {

@@ -65,8 +65,8 @@ func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 // little of them: the table of its heap's arenas has 32 MiB.
 const sparse = 64 << 20
 
-// alignment returns the alignment of a mapping of size bytes. Go needs 64 MiB for the arenas of its heap, and maps again if
-// it gets less. Big pages need 2 MiB.
+// alignment returns the alignment of a mapping of size bytes. The arenas of Go's heap need 64 MiB: if the alignment is
+// smaller, the runtime makes another mapping. Big pages need 2 MiB.
 func alignment(size uint64) uint64 {
 	const arena = 64 << 20
 	switch {
@@ -315,7 +315,8 @@ func (k *core) inImage(addr, end uint64, want space.Rights) bool {
 	}
 }
 
-// regionAt returns the region of an address in which pages are populated on demand.
+// regionAt returns the region that contains an address and whose pages are populated on demand. It returns
+// false if there is none.
 func (k *core) regionAt(addr uint64) (space.Region, bool) {
 	if addr >= k.zeroed.Start && addr < k.zeroed.End {
 		return space.Region{Start: k.zeroed.Start, End: k.zeroed.End, Rights: space.Read | space.Write}, true
@@ -406,7 +407,8 @@ func (k *core) mremap(addr, size, want uint64, flags int) int64 {
 	return int64(to)
 }
 
-// copyPage maps a page at to with the content of the page at from. It returns false if no memory is left.
+// copyPage maps a page at an address (the parameter to) with the content of the page at
+// another address (from). It returns false if no memory is left.
 func (k *core) copyPage(from, to uint64, rights space.Rights) bool {
 	pa, ok := k.frames.Alloc()
 	if !ok {

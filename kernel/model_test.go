@@ -557,7 +557,7 @@ func (m *machine) checkPages() {
 	}
 }
 
-// walk calls take for all pages of the page tables, and for the pages that they map.
+// walk calls the function take for all pages of the page tables, and for the pages that they map.
 func (m *machine) walk(table uint64, level int, va uint64, take func(pa, size uint64, what string)) {
 	take(table, amd64.PageSize, "page table")
 	for i := range uint64(512) {

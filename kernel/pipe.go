@@ -6,8 +6,8 @@ import (
 	"loam/kernel/thread"
 )
 
-// Pipes that the Go runtime creates by direct calls to the core. It uses one for signals that arrive in handlers. Pipes of
-// the program belong to package posix.
+// Pipes that the Go runtime creates by direct calls to the kernel. It uses one for signals that arrive in handlers.
+// Pipes of the program belong to package posix.
 
 const (
 	maxPipes  = 4

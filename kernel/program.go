@@ -137,7 +137,8 @@ func (w *stackWriter) word(v uint64) {
 	w.at += 8
 }
 
-// list writes all strings of one kind and the list of their addresses, which ends with a 0.
+// list writes the strings of one kind (arguments, or environment) to the stack, and the list of their
+// addresses, which ends with a 0.
 func (w *stackWriter) list(config []byte, want byte) {
 	for {
 		kind, text, rest, ok := boot.NextWord(config)

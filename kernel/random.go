@@ -12,7 +12,7 @@ import (
 // Random numbers, for getrandom(2) and for the auxiliary vector (AT_RANDOM). The generator is ChaCha8. After each
 // request its key is replaced by some of its own output, so an attacker who obtains the key learns nothing about
 // earlier output. New entropy is combined with the key by exclusive or, so even bits that an attacker chooses do
-// not weaken it. See docs/decisions.
+// not weaken it. See decision 19 in docs/decisions.
 
 // generator is the generator of random numbers.
 type generator struct {
@@ -42,8 +42,8 @@ func (k *core) stir(bits [4]uint64) {
 	k.random.Seed(key)
 }
 
-// stirOwn mixes in numbers from the processor's own source (RDRAND), if it has one. Some processors return the same
-// number for ever after a suspend; such numbers are ignored.
+// stirOwn mixes numbers from the processor's own source (RDRAND) into the generator's key, if the processor has
+// one. Some processors return the same number for ever after a suspend; such numbers are ignored.
 func (k *core) stirOwn() {
 	k.random.stirred = k.clock.now()
 	if !k.have.Random {

@@ -2,8 +2,8 @@ package kernel
 
 import "testing"
 
-// A request that arrives while another one is being served is served again, because the first service may have come
-// too early for it.
+// If a request arrives while another one is being served, the CPU serves once more, because it may already have
+// done the part that the later request needs.
 func TestRequestWhileServed(t *testing.T) {
 	var r request
 	served := 0

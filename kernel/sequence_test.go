@@ -104,7 +104,7 @@ func (s *sequence) next() uint64 {
 	return uint64(b)
 }
 
-// begin makes a call. do applies it to the model when the call has been served.
+// begin makes a call. The function do applies it to the model when the call has been served.
 func (s *sequence) begin(p *modelCPU, do operation, number uint64, args ...uint64) {
 	s.done[p] = do
 	p.call(number, args...)
@@ -249,7 +249,8 @@ func (s *sequence) discard(p *modelCPU) {
 func (s *sequence) touch(p *modelCPU, id thread.ID, th *modelThread, at uint64, write bool) {
 	th.faults = true
 	done := p.access(at, write)
-	th.faults = false
+	// a thread whose access was not allowed may be preempted before its handler starts
+	th.faults = p.cpu.current != id && !th.handler && frameOf(s.core.threads.At(id).Page).IP == modelHandler
 	if p.cpu.current != id || !done && frameOf(p.page()).IP == modelHandler && frameOf(p.page()).DI != uint64(signal.Segment) {
 		return // another thread runs first, or the handler of another signal
 	}
@@ -504,6 +505,7 @@ func (s *sequence) delivered(p *modelCPU) {
 		th.handler = true
 		switch n := signal.Number(f.DI); {
 		case n == signal.Segment && th.faults:
+			th.faults = false
 		case th.pending&^th.mask&signal.Of(n) == 0:
 			s.fail("thread %d: signal %d is delivered; pending %#x, blocked %#x", id, n, th.pending, th.mask)
 		default:

@@ -81,8 +81,8 @@ func (k *core) pause(nanos int64) {
 	}
 }
 
-// heldClock returns a copy of the clock, for the first CPU while it does not hold the lock: CPUs that already run
-// may correct the original meanwhile.
+// heldClock returns a copy of the clock, for the first CPU while it does not hold the kernel's lock: CPUs that
+// already run may correct the original meanwhile.
 func (k *core) heldClock() keeper {
 	c := &k.cpus[0]
 	k.lock(c)

@@ -15,7 +15,7 @@ var entries struct {
 
 	Sigreturn uintptr // return address of signal handlers
 	CPU       uintptr // entry point of another CPU
-	CrashG    uintptr // a g whose stack has no bounds
+	CrashG    uintptr // address of the g for code that runs during a crash; the stack of this g has no bounds
 }
 
 // Start is called by the entry code, once, on the first CPU. info is the physical address of the boot information
@@ -67,7 +67,7 @@ func Begin() (frameAt, vector uintptr) {
 	return k.leave(c)
 }
 
-// must ends the machine with an error message if p is not empty.
+// must ends the machine with the message p, unless p is empty.
 func (k *core) must(p boot.Problem) {
 	if p != "" {
 		k.say("loam: ")

@@ -8,7 +8,7 @@ import (
 )
 
 // call serves a system call: what the Go runtime needs of Linux, and what a program may ask
-// that package posix leaves to the core.
+// that package posix leaves to the kernel.
 //
 // long: it is a table.
 func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
@@ -167,7 +167,7 @@ func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	return k.ownCall(c, f)
 }
 
-// answersAtOnce reports whether the core answers the SYSCALL instruction itself: calls about
+// answersAtOnce reports whether the kernel answers the SYSCALL instruction itself: calls about
 // memory, threads, signals or time, some of which cannot be made by a function.
 func answersAtOnce(number uint64) bool {
 	switch number {

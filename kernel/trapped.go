@@ -11,8 +11,8 @@ import (
 // SECCOMP_RET_TRAP, and the runtime blocks the goroutine until the call is served:
 // unikernel/overlay/_std/runtime/loam_trap.go.
 
-// trapped serves the instruction. The core serves the call itself if it is one of answersAtOnce (table.go), or if
-// the program does not handle SIGSYS at this time. Otherwise it sends SIGSYS.
+// trapped serves the instruction. The kernel serves the call itself if it is one of answersAtOnce (table.go), or
+// if the program does not handle SIGSYS at this time. Otherwise it sends SIGSYS.
 func (k *core) trapped(c *cpu, f *amd64.Frame) {
 	th := k.threads.At(c.current)
 	heard := k.actions[signal.System].Effect(signal.System) == signal.Handle && th.Mask&uint64(signal.Of(signal.System)) == 0

@@ -9,8 +9,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Services of the core for package kernel/user, which runs threads in ring 3: physical pages, roots of address
-// spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
+// Services of the kernel for package kernel/user, which runs threads in ring 3: physical pages, roots of
+// address spaces, and interrupts to other CPUs. Entering and leaving ring 3 needs no call.
 
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool {
@@ -169,8 +169,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU. It saves the x87 state that the processor holds for a context. Then it drops
-// all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
+// context. Then it drops all translations, or leaves the address space if that is retired.
 func (k *core) forget(c *cpu) {
 	c.save()
 	if c.root != atomic.LoadUint64(&k.retired) {

@@ -5,9 +5,9 @@ import (
 	"loam/exec/vdso"
 )
 
-// The page of clocks that processes in ring 3 read without a system call (package exec/vdso). The core writes it each
-// time its own clock changes, under the lock, so that a process that uses both the page and system calls never sees time
-// go back.
+// The page of clocks that processes in ring 3 read without a system call (package exec/vdso). The kernel writes it
+// each time its own clock changes, while it holds its lock, so that a process that uses both the page and system
+// calls never sees time go back.
 
 // shareClock begins to keep the clocks in a page, which stays valid for ever.
 func (k *core) shareClock(pa uint64) {

@@ -8,7 +8,7 @@ import (
 
 // dataAt returns the vdso.Data at an address in the window.
 func dataAt(addr uintptr) *vdso.Data {
-	// Safety: the caller owns the page, and the window maps it. The detour by &addr is for vet, which cannot know that
-	// addr holds a pointer.
+	// Safety: the caller owns the page, and the window maps it. The conversion goes through &addr because go vet
+	// rejects a direct conversion of an integer to a pointer.
 	return *(**vdso.Data)(unsafe.Pointer(&addr))
 }

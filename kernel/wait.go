@@ -175,8 +175,8 @@ func (k *core) sleepBy(c *cpu, id int, flags, addr uint64) (int64, bool) {
 // untilSignal implements pause(2): it waits until a signal is delivered.
 func (k *core) untilSignal(c *cpu) (int64, bool) { return k.wait(c, keySleep, thread.Never, 0) }
 
-// seek implements rt_sigtimedwait(2). It takes signals that are pending for the thread, or that are sent to the thread or
-// the program while it waits.
+// seek implements rt_sigtimedwait(2). The call returns a signal that is pending for the thread, or one that is sent
+// to the thread or to the program during the wait.
 func (k *core) seek(c *cpu, set, info, timeout, size uint64) (int64, bool) {
 	const word64, infoSize = 8, 128
 	switch {
@@ -213,7 +213,8 @@ func (k *core) take(th *thread.Thread, n signal.Number) int64 {
 	return int64(n)
 }
 
-// spin waits in a loop, without the lock, so other CPUs can enter the kernel meanwhile.
+// spin waits in a loop until a deadline. Meanwhile it does not hold the kernel's lock, so other CPUs can
+// enter the kernel.
 func (k *core) spin(c *cpu, deadline int64) {
 	held := k.clock // a copy, because another CPU may correct the clock meanwhile
 	k.unlock(c)

@@ -36,7 +36,7 @@ const (
 	OffloadUSO                           // the device cuts UDP into datagrams of Offload.GSOSize payload bytes
 )
 
-// Has reports whether o contains every offload of want.
+// Has reports whether o contains every offload in the set want.
 func (o Offloads) Has(want Offloads) bool { return o&want == want }
 
 // Info describes a device. It does not change while the device is open.

@@ -87,8 +87,8 @@ func dissect6(t *testing.T, p *packet, b []byte) {
 	}
 }
 
-// segment cuts f into segments and returns them in order. Each call of Segment has room for as many segments as places
-// says.
+// segment cuts f into segments and returns them in order. The parameter places is the
+// number of segments that each call of Segment has room for.
 func segment(t *testing.T, m link.Medium, f *link.Frame, places int) []*link.Frame {
 	t.Helper()
 	var all []*link.Frame

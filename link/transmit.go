@@ -6,8 +6,9 @@ type Sender interface {
 }
 
 // Transmit is the common first part of a device's Send. It frees and counts the frames that info
-// does not carry. It passes the runs of frames between them to out, in as few calls as possible,
-// and counts the frames that out takes. n and err have the meaning of Queue.Send.
+// does not carry. It passes the runs of frames between them to the Sender out, in as few calls
+// as possible, and counts the frames that this Sender takes. n and err have the meaning of
+// Queue.Send.
 func Transmit(info *Info, c *Counters, out Sender, fs []*Frame) (n int, err error) {
 	for n < len(fs) {
 		run, bytes := gate(info, fs[n:])

@@ -37,7 +37,7 @@ func (m *Map) WriteAt(b []byte, addr uint64) (int, Result) {
 	return m.transfer(addr, len(b), demand{access: Store}, func(page []byte, done int) { copy(page, b[done:]) })
 }
 
-// transfer splits a range at page boundaries, and calls use for each part, with the map's lock held.
+// transfer splits a range at page boundaries, and calls the function use for each part, with the map's lock held.
 func (m *Map) transfer(addr uint64, length int, d demand, use func(page []byte, done int)) (int, Result) {
 	done := 0
 	for done < length {
@@ -112,7 +112,7 @@ func (l Location) Hash() uint64 {
 }
 
 // Locate returns the location of an address; false if no region contains the address. private means that the caller
-// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then needs no look at the regions.
+// guarantees that no other process shares the memory (FUTEX_PRIVATE_FLAG): Locate then does not search the regions.
 func (m *Map) Locate(addr uint64, private bool) (Location, bool) {
 	if private {
 		return Location{Map: m, Offset: addr}, true

@@ -164,7 +164,7 @@ type extent struct {
 
 // extents returns the ranges of objects that the regions of an address range map, in order. It attaches the map to each
 // of these objects once more, so that none is freed before the caller calls settle. hole reports that a part of the
-// address range has no region. An error of check ends the search.
+// address range has no region. An error of the function check ends the search.
 func (m *Map) extents(addr, end uint64, check func(*Region) error) (all []extent, hole bool, err error) {
 	m.lock()
 	defer m.unlock()

@@ -62,11 +62,14 @@
 //     the thread waits for each.
 //   - A read lock for faults, or a lock per region, as in Linux since 6.4. It lets two
 //     threads of one process fault in parallel. The critical section is short except
-//     for the zeroing of pages. To be reconsidered with a profile that shows waiting.
-//   - Objects with chains of shadow objects (Mach, BSD). Chains grow with each fork
-//     and must be collapsed; lookups walk them.
-//   - Tables of references per region (UVM's amap). They must be split and copied with
-//     regions, and mremap has to renumber them.
+//     for the zeroing of pages. To be reconsidered if a profile shows that threads
+//     wait for the lock.
+//   - Objects with chains of shadow objects (Mach, BSD). Each fork makes
+//     the chains longer, so code is needed that shortens them, and each lookup of a
+//     page has to follow a chain.
+//   - For each region, a table of references to its private pages (UVM's amap). The
+//     tables must be split and copied with their regions, and mremap has to renumber
+//     their entries.
 //   - Reading private pages from hardware page tables, as Linux does. It needs a
 //     processor, and cannot be tested on a host.
 //   - Applying effects after unlocking the map. The effects of a later operation on the same range could then be

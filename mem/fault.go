@@ -83,7 +83,7 @@ func (m *Map) faulting(addr uint64) (*Region, Result) {
 	return m.regions.at(addr), Mapped
 }
 
-// grow extends a stack down to start, if its limits and the guard gap allow it.
+// grow extends a stack down to the address start, if its limits and the guard gap allow it.
 func (m *Map) grow(r *Region, start uint64) bool {
 	more := r.start - start
 	if start < m.layout.Floor || r.end-start > m.limits.Stack || m.room(more, 0, r.prot, r.flags) != nil {

@@ -174,7 +174,8 @@ func (w *twin) mmap(addr, length uint64) (string, error, error) {
 	return text, here, there
 }
 
-// fits reports whether a hint will be followed: nothing is mapped there or near above.
+// fits reports whether mmap will use the address hint addr: nothing is mapped in the range, or in the 257
+// pages above it.
 func (w *twin) fits(addr, length uint64) bool {
 	start := addr &^ (mem.PageSize - 1)
 	end := start + length + 257*mem.PageSize
@@ -332,9 +333,10 @@ func TestLowPlaces(t *testing.T) {
 	}
 }
 
-// placeAmong places a mapping in a map with the regions of a text of /proc/PID/maps. The top
-// of the mapping area is not visible there; it is the end of the last region
-// below the stack, which the loader placed first.
+// placeAmong makes a map with the regions that a text of /proc/PID/maps lists, and returns the address at
+// which it places a new mapping of size bytes. The text does not show the top of the area for mappings.
+// placeAmong uses the end of the last region below the stack, because the kernel placed that region first, at
+// the top.
 func placeAmong(t *testing.T, maps []byte, size uint64) uint64 {
 	var ranges [][2]uint64
 	top, stack := uint64(0), false

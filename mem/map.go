@@ -231,13 +231,13 @@ func (m *Map) room(size, replaced uint64, prot Prot, flags Flags) error {
 	return nil
 }
 
-// exceeds reports whether sum plus more bytes is above the limit, rounded down to whole pages.
+// exceeds reports whether sum+more, a number of bytes, is above the limit, rounded down to whole pages.
 func exceeds(sum, more, limit uint64) bool {
 	return sum+more > down(limit) && limit != Infinite
 }
 
-// mayLock checks RLIMIT_MEMLOCK for more additional locked bytes. It returns refusal if they exceed the limit, and
-// EPERM if the limit is zero.
+// mayLock checks RLIMIT_MEMLOCK for additional locked bytes (the parameter more). It
+// returns refusal if they exceed the limit, and EPERM if the limit is zero.
 func (m *Map) mayLock(more uint64, refusal error) error {
 	switch {
 	case m.limits.LockAny:

@@ -214,8 +214,8 @@ func (m *Map) EachSegment(start, end uint64, f func(*Shared)) {
 	}
 }
 
-// UnmapObject unmaps the parts that are left of an object's mapping that began at addr (shmdt(2)). accept returns true
-// for objects that qualify, and their size in bytes. It returns EINVAL if there is no such mapping.
+// UnmapObject unmaps the parts that are left of an object's mapping that began at addr (shmdt(2)). The function accept
+// returns true for objects that qualify, and their size in bytes. It returns EINVAL if there is no such mapping.
 func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool)) error {
 	m.lock()
 	defer m.unlock()

@@ -211,7 +211,7 @@ func (w *world) mprotect(p *process, first, count uint64) {
 	for n := first; n < first+count; n++ {
 		v, ok := p.pages[n]
 		if !ok {
-			break // the call works up to the first hole
+			break // mprotect changes only the regions before the first hole
 		}
 		v.prot = prot
 		p.pages[n] = v

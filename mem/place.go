@@ -41,7 +41,7 @@ func NewLayout(stackLimit uint64, random func() uint64) Layout {
 }
 
 // place chooses the address of a mapping of size bytes. It uses the address hint if the range there is free, including
-// the guard gap of a stack above it. big asks for an address at a block boundary.
+// the guard gap of a stack above it. The parameter big requests an address at a block boundary.
 func (m *Map) place(hint, size uint64, big bool) (uint64, error) {
 	if size > End {
 		return 0, linux.ENOMEM

@@ -94,8 +94,8 @@ func (m *Map) reprotect(r *Region, start, end uint64, prot Prot) error {
 	return nil
 }
 
-// change applies edit to the part of a region between start and end. The result is merged with its neighbours if
-// possible.
+// change applies the function edit to the part of a region between start and end. The
+// result is merged with its neighbours if possible.
 func (m *Map) change(start, end uint64, edit func(*Region)) {
 	m.split(start)
 	m.split(end)

@@ -159,7 +159,7 @@ func (m *Map) move(r *Region, q remap) (uint64, error) {
 	moved.start, moved.end = to, to+q.new
 	from, pages := q.addr>>PageShift, q.old>>PageShift
 	if r.object == nil && !r.touched {
-		moved.offset = to >> PageShift // without private pages, so it can be merged with regions at its new address
+		moved.offset = to >> PageShift // the region has no private pages, so it gets the offset of its new address and can be merged with regions there
 	}
 	m.batch.unmap(q.addr, q.addr+q.old)
 	m.private.move(from, to>>PageShift, pages, m.memory)

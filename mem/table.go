@@ -11,8 +11,8 @@ import (
 // Inserting a leaf moves the slots after it. A slot has 16 bytes, so at 16 GiB in use an insertion moves 64 KiB on
 // average, once in 512 faults.
 //
-// After a fork, tables share leaves. A leaf with more than one reference is immutable; before a table changes it, own
-// copies it.
+// After a fork, tables share leaves. A leaf with more than one reference is immutable;
+// before a table changes it, the method own copies it.
 type table struct {
 	leaves []slot
 	pages  int64 // number of present pages, not counting the page of zeros
@@ -255,8 +255,9 @@ func (t *table) share() table {
 	return table{leaves: slices.Clone(t.leaves), pages: t.pages}
 }
 
-// move moves count pages from number from to number to. The table must have no pages at the new numbers. If all three
-// are multiples of 512, whole leaves move without being copied.
+// move moves a range of pages, beginning at the page number from, to the page number to.
+// The parameter count is the number of pages. The table must have no pages at the new
+// numbers. If all three are multiples of 512, whole leaves move without being copied.
 func (t *table) move(from, to, count uint64, memory Memory) {
 	if (from|to|count)&leafMask == 0 {
 		t.moveLeaves(from>>leafShift, to>>leafShift, count>>leafShift)

@@ -19,8 +19,8 @@ func (p *Process) Task(interrupt *file.Interrupt) *Process {
 }
 
 // Fork returns a child process with the ID pid. The child gets copies of the descriptor table, and of root, working
-// directory and umask; members of share are shared instead of copied. It refers to the same open file descriptions, and has
-// neither record locks nor shared mappings.
+// directory and umask; the parts that the parameter share names are shared instead of copied. It refers to the same
+// open file descriptions, and has neither record locks nor shared mappings.
 func (p *Process) Fork(pid int32, share Share) *Process {
 	child := &Process{System: p.System, place: p.place, fds: p.fds, own: &own{credentials: p.credentials, streams: p.streams}}
 	child.credentials.PID = pid

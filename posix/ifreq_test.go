@@ -28,6 +28,7 @@ func TestInterfaceRequest(t *testing.T) {
 		linux.SIOCGIFADDR:    {linux.AF_INET, 0, 0, 0, 127, 0, 0, 1},
 		linux.SIOCGIFNETMASK: {linux.AF_INET, 0, 0, 0, 255, 0, 0, 0},
 		linux.SIOCGIFHWADDR:  {linux.ARPHRD_LOOPBACK & 0xff, linux.ARPHRD_LOOPBACK >> 8, 0, 0},
+		linux.SIOCGIFTXQLEN:  {0xe8, 3, 0, 0},
 		linux.SIOCGIFMTU:     socket.IntValue(p.net.Interfaces()[0].MTU()),
 	} {
 		arg, errno := ask(request, "lo", 9, 9, 9, 9)
@@ -44,6 +45,10 @@ func TestInterfaceRequest(t *testing.T) {
 	wantErrno(t, errno, linux.ENODEV, "the 77th")
 	_, errno = ask(linux.SIOCGIFMTU, "none")
 	wantErrno(t, errno, linux.ENODEV, "one that is not there")
+	_, errno = ask(linux.SIOCETHTOOL, "lo")
+	wantErrno(t, errno, linux.EOPNOTSUPP, "ethtool")
+	_, errno = ask(linux.SIOCETHTOOL, "none")
+	wantErrno(t, errno, linux.ENODEV, "ethtool of one that is not there")
 	list, errno := p.InterfaceList(s)
 	want := make([]byte, linux.SizeofIfreq)
 	copy(want, "lo")

@@ -85,7 +85,7 @@ func TestTCPConnectStates(t *testing.T) {
 	if v, errno := p.GetSockOpt(c, linux.SOL_SOCKET, linux.SO_ERROR); !bytes.Equal(v, socket.IntValue(0)) || errno != 0 {
 		t.Errorf("SO_ERROR: %v, %v", v, errno)
 	}
-	ok(t, p.Connect(c, name)) // reports success once
+	ok(t, p.Connect(c, name)) // this call reports success, and later ones do not
 	wantErrno(t, p.Connect(c, name), linux.EISCONN, "connect once more")
 
 	ok(t, p.Close(l))

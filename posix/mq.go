@@ -102,8 +102,8 @@ func (p *Process) MqReceive(fd int, size uint64, deadline time.Time) (m mqueue.M
 	return m, p.untilReady(o, deadline, receive)
 }
 
-// untilReady calls try again and again until the result is not EAGAIN, and waits for the queue in between. Errors: those of
-// try, ETIMEDOUT, EINTR.
+// untilReady calls the function try repeatedly until the result is not EAGAIN, and waits
+// for the queue in between. Errors: those of try, ETIMEDOUT, EINTR.
 func (p *Process) untilReady(o *file.Description, deadline time.Time, try func() Errno) Errno {
 	errno := try()
 	if errno != linux.EAGAIN || o.Nonblocking() {

@@ -44,7 +44,7 @@ func (c *crew) wantSent(t *testing.T, what string, want ...string) {
 	c.sent = nil
 }
 
-// hand is one process of a crew.
+// hand is one process of a crew, which is the system of processes of a test.
 type hand struct {
 	*crew
 	pid, group, session int32

@@ -33,7 +33,7 @@ type stream struct {
 	mu     sync.Mutex // guards the fields below
 	buf    []byte     // bytes that were read and that the program has not yet read
 	errno  Errno      // error of the last read; returned once
-	end    bool       // the last read found the end; returned once
+	end    bool       // the last read found the end of the stream, which has not been reported to the program yet
 	asking bool       // the goroutine of pump is running
 	room   []byte     // buffer into which pump reads
 }

@@ -12,7 +12,8 @@ import (
 
 // Calls that change the root, the working directory or the umask, and calls that list directories.
 
-// look replaces the process's view of the file tree by a copy that change has modified.
+// look replaces the process's view of the file tree by a copy that the function change
+// has modified.
 func (p *Process) look(change func(v *fs.View)) {
 	p.viewMu.Lock()
 	defer p.viewMu.Unlock()

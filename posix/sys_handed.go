@@ -12,10 +12,10 @@ import (
 // has a listening socket. If none has one, the connection is reset. Hand becomes the owner of c.
 func (p *Process) Hand(c HostTCP, ways ...Way) { handed.Hand(&p.inet, c, ways...) }
 
-// AttachHost lets the runtime's poller watch the host's descriptor, which it returns. The poller
-// records the events that it receives in a from now on. ok is false if the file is not a connection of
-// the host, or if the poller already watches it through another descriptor; then the caller must use
-// Attach. DetachHost undoes AttachHost.
+// AttachHost lets the runtime's poller watch the host's descriptor, which it returns. From now on,
+// the poller records the events that it receives in the Arrivals a. ok is false if the file is not a
+// connection of the host, or if the poller already watches it through another descriptor; then the
+// caller must use Attach. DetachHost undoes AttachHost.
 func (p *Process) AttachHost(fd int, a *Arrivals) (descriptor int, ok bool) {
 	s := p.hostTCP(fd)
 	w := &file.Watch{}

@@ -12,7 +12,8 @@ import (
 // unchanged is the argument of setreuid(2) and its variants that leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
-// stays returns 0 if every ID in ids equals own or unchanged, and EPERM otherwise.
+// stays returns 0 if every ID in ids equals the process's own ID or the constant
+// unchanged, and EPERM otherwise.
 func stays(own int32, ids ...uint32) Errno {
 	if slices.ContainsFunc(ids, func(id uint32) bool { return id != unchanged && id != uint32(own) }) {
 		return linux.EPERM
@@ -44,8 +45,8 @@ func setID(own int32, id uint32) Errno {
 func (p *Process) SetFileUserID() int  { return int(p.credentials.UID) }
 func (p *Process) SetFileGroupID() int { return int(p.credentials.GID) }
 
-// SetGroup implements setpgid(2) for a process whose current process group is group. Errors: EPERM if to is another group,
-// ESRCH if pid is another process, EINVAL.
+// SetGroup implements setpgid(2) for a process whose current process group is group.
+// Errors: EPERM if another group is requested, ESRCH if pid is another process, EINVAL.
 func (p *Process) SetGroup(pid, to, group int32) Errno {
 	own := p.credentials.PID
 	if to == 0 {

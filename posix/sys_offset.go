@@ -6,6 +6,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/pipe"
 )
 
 // Calls about offsets and sizes of files: lseek, pread, ftruncate, fsync.
@@ -116,34 +117,47 @@ func (p *Process) Syncfs(fd int) Errno {
 // EINVAL for unknown flags or an invalid range, EBADF, ESPIPE.
 func (p *Process) SyncFileRange(fd int, offset, length int64, flags int) Errno {
 	const all = 7 // SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE and SYNC_FILE_RANGE_WAIT_AFTER together
-	_, errno := p.real(fd, linux.ESPIPE)
+	f, errno := p.real(fd, linux.ESPIPE)
 	switch {
 	case errno == linux.EBADF:
 		return errno
 	case flags&^all != 0 || offset < 0 || length < 0 || offset+length < 0:
 		return linux.EINVAL
+	case errno != 0:
+		return errno
 	}
-	return errno
+	if kind := f.Attr().Mode.Type(); kind == fs.CharDevice || kind == fs.Fifo || kind == fs.Socket {
+		return linux.ESPIPE
+	}
+	return 0
 }
 
-// Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE, EINVAL for unknown advice.
-func (p *Process) Fadvise(fd, advice int) Errno {
+// Fadvise implements posix_fadvise(2), without any effect. Errors: EBADF, ESPIPE for a pipe, EINVAL for unknown advice or a
+// negative length.
+func (p *Process) Fadvise(fd int, length int64, advice int) Errno {
 	const last = 5 // POSIX_FADV_NOREUSE, the largest value
-	_, errno := p.real(fd, linux.ESPIPE)
-	if errno == 0 && (advice < 0 || advice > last) {
-		errno = linux.EINVAL
+	o, errno := p.get(fd)
+	if errno != 0 {
+		return errno
 	}
-	return errno
+	if _, isPipe := o.File.(*pipe.End); isPipe {
+		return linux.ESPIPE
+	}
+	if length < 0 || advice < 0 || advice > last {
+		return linux.EINVAL
+	}
+	return 0
 }
 
 // Readahead implements readahead(2), without any effect. Errors: EBADF, EINVAL for a file that is not regular.
 func (p *Process) Readahead(fd int) Errno {
+	if o, errno := p.get(fd); errno != 0 || !o.MayRead() {
+		return linux.EBADF
+	}
 	f, errno := p.real(fd, linux.EINVAL)
 	switch {
 	case errno != 0:
 		return errno
-	case !f.Flags().MayRead():
-		return linux.EBADF
 	case f.Attr().Mode.Type() != fs.Regular:
 		return linux.EINVAL
 	}

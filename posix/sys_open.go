@@ -138,7 +138,8 @@ func (p *Process) reportMissed(at fs.Place, path string, errno Errno) {
 	p.missed(p.absolute(at, path))
 }
 
-// absolute returns path as a path from the root. It returns path unchanged if the path of the directory at is unknown.
+// absolute returns path, which is relative to a directory (at), as a path from the root.
+// It returns path unchanged if the path of that directory is unknown.
 func (p *Process) absolute(at fs.Place, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return path

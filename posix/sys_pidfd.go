@@ -54,8 +54,8 @@ func (p *Process) FileOrder(fd int) (uint64, Errno) {
 func (p *Process) SharesTable(with *Process) bool { return p.fds == with.fds }
 func (p *Process) SharesPlace(with *Process) bool { return p.place == with.place }
 
-// Unshare gives the process its own copy of the descriptor table, and of root, working directory and umask (unshare(2)).
-// Members of keep stay shared.
+// Unshare gives the process its own copy of the descriptor table, and of root, working directory and umask
+// (unshare(2)). The parts that the parameter keep names stay shared.
 func (p *Process) Unshare(keep Share) *Process {
 	q := *p
 	if keep&SharePlace == 0 {

@@ -45,7 +45,9 @@ func (p *Process) two(in, out, n, flags int) (from, to *file.Description, errno 
 	if from, errno = p.get(in); errno != 0 {
 		return nil, nil, errno
 	}
-	to, errno = p.get(out)
+	if to, errno = p.get(out); errno == 0 && (!from.MayRead() || !to.MayWrite()) {
+		errno = linux.EBADF
+	}
 	return from, to, errno
 }
 

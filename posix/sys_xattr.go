@@ -16,14 +16,14 @@ type XattrFile struct {
 	FD     int
 }
 
-// xattrFile finds the file that of identifies. For a descriptor of a file outside the file tree, place.Node is nil and kind
-// is the type of the file.
-func (p *Process) xattrFile(of XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
-	if !of.ByFD {
-		v, place, errno = p.lookup(linux.AT_FDCWD, of.Path, of.Follow, false)
+// xattrFile finds the file that target identifies. For a descriptor of a file
+// outside the file tree, place.Node is nil and kind is the type of the file.
+func (p *Process) xattrFile(target XattrFile) (v *fs.View, place fs.Place, kind fs.Mode, errno Errno) {
+	if !target.ByFD {
+		v, place, errno = p.lookup(linux.AT_FDCWD, target.Path, target.Follow, false)
 		return v, place, 0, errno
 	}
-	o, errno := p.get(of.FD)
+	o, errno := p.get(target.FD)
 	if errno != 0 {
 		return nil, place, 0, errno
 	}

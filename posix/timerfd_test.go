@@ -9,7 +9,7 @@ import (
 	"loam/abi/linux"
 )
 
-// in returns a setting.
+// in returns a timer setting.
 func in(value, interval time.Duration) TimerSetting {
 	return TimerSetting{Interval: linux.NanoTimespec(int64(interval)), Value: linux.NanoTimespec(int64(value))}
 }
@@ -56,7 +56,8 @@ func TestTimerFD(t *testing.T) {
 			t.Errorf("%v after %v, want one event after 9s", got, time.Since(start))
 		}
 
-		// An absolute time of the clock, a time in the past, and a time of the wall clock.
+		// Timers are set to an absolute time of the clock, to a time in the past, and to a time
+		// of the wall clock.
 		p.TimerFDSet(timer, linux.TFD_TIMER_ABSTIME, in(time.Since(booted)+4*time.Second, 0))
 		if got, _ := p.TimerFDGet(timer); got != in(4*time.Second, 0) {
 			t.Errorf("left of 4s: %v", got)

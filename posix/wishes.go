@@ -56,7 +56,8 @@ func (p *Process) IOPriority(which int, who int32) (int, Errno) {
 
 // SetIOPriority implements ioprio_set(2) for the process. Errors: EINVAL, ESRCH; EPERM for the real-time class.
 func (p *Process) SetIOPriority(which int, who int32, priority int) Errno {
-	switch class, level := priority>>ioprioShift, priority&ioprioMask; {
+	const classes = 7 // the class has three bits; Linux ignores the bits above
+	switch class, level := priority>>ioprioShift&classes, priority&ioprioMask; {
 	case class == ioprioRealTime:
 		return linux.EPERM
 	case class == ioprioNone && level != 0, class == ioprioBest && level >= ioprioLevels, class < ioprioNone || class > ioprioIdle:

@@ -37,7 +37,7 @@ func wantNoAllocs(t *testing.T, what string, runs int, f func()) {
 		t.Errorf("%s: %v allocations", what, n)
 	}
 	least := runs
-	for range 20 { // repeats because the number of objects in use at once, and thus in the pools, varies
+	for range 20 { // runs f several times, because the number of objects in use at once, and thus in the pools, varies
 		if least = min(least, mallocs(runs, f)); least <= runs/100 {
 			return
 		}

@@ -31,7 +31,8 @@ func (i *Interface) number() int {
 	return i.index
 }
 
-// routeOn is route, restricted to the interface on unless that is nil.
+// routeOn finds a route as the method route does, but only through the interface that is
+// passed as on. If that is nil, any interface is allowed.
 func (t *tables) routeOn(on *Interface, source, dst netip.Addr) (path, error) {
 	if on == nil {
 		return t.route(source, dst)

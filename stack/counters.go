@@ -175,7 +175,7 @@ func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
 // tally is a set of counters, normally with one goroutine that adds and any number that
 // read. Each shard and each receiver has its own, so that adding is an uncontended atomic
-// operation. Events known to concern IPv6 are counted in the second half.
+// operation. Events known to concern IPv6 are counted in the second half of the array.
 type tally [2 * numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)          { t[which].Add(1) }

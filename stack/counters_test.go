@@ -62,8 +62,8 @@ func TestInjectIsBounded(t *testing.T) {
 	}
 }
 
-// heldUp returns a stack whose loopback interface loop is blocked until release is
-// called.
+// heldUp returns a stack and its loopback interface. The goroutine of the interface is
+// blocked until the function release is called.
 func heldUp() (s *Stack, lo *Interface, release func()) {
 	s = New(Config{Shards: 1})
 	lo = s.Interfaces()[0]

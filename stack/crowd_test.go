@@ -140,8 +140,8 @@ func (c *crowd) probes(b *testing.B) []*probe {
 	return []*probe{{name: "ping", f: ping}, {name: "connect", f: connect}, {name: "sleep", f: sleep}}
 }
 
-// during runs the probes repeatedly while f runs, and reports them. It returns the CPU time of the
-// process meanwhile.
+// during runs the probes repeatedly while f runs, and reports their times. It returns the
+// CPU time of the process meanwhile.
 func (c *crowd) during(b *testing.B, f func()) time.Duration {
 	b.Helper()
 	over := make(chan struct{})

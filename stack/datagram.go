@@ -22,7 +22,7 @@ type Datagram struct {
 func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
 
 // datagram returns the description of a datagram of n bytes in a packet that arrived at
-// now.
+// the time now.
 func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
 	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }

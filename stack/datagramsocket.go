@@ -152,8 +152,8 @@ func (c *datagramSocket) TryReadFrom(p []byte) (int, Datagram, error) { return c
 // PeekFrom is TryReadFrom without removing the datagram.
 func (c *datagramSocket) PeekFrom(p []byte) (int, Datagram, error) { return c.read(p, c.queue.Peek) }
 
-// read returns the pending error if there is one, otherwise the datagram that from
-// returns. Errors: ErrWouldBlock, ErrClosed.
+// read returns the pending error if there is one, otherwise the datagram that the
+// function from returns. Errors: ErrWouldBlock, ErrClosed.
 func (c *datagramSocket) read(p []byte, from func([]byte) (int, Datagram, bool)) (int, Datagram, error) {
 	if err := c.Err(); err != nil {
 		return 0, Datagram{}, err
@@ -205,7 +205,7 @@ func (c *datagramSocket) Err() error {
 	return nil
 }
 
-// Waiting returns the number of datagrams that can be read now, and the length of the first in bytes.
+// Waiting returns the number of datagrams that can be read now, and the length of the first datagram in bytes.
 func (c *datagramSocket) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now.
@@ -256,8 +256,8 @@ func (c *datagramSocket) fail(err error) {
 	c.reportEvents(Error | Readable | Writable)
 }
 
-// closeBy closes the socket. leave must remove it from the shards' tables. Errors:
-// ErrClosed if the socket is already closed.
+// closeBy closes the socket. The function leave must remove it from the shards' tables.
+// Errors: ErrClosed if the socket is already closed.
 func (c *datagramSocket) closeBy(leave func()) error {
 	c.mu.Lock()
 	if c.closed {

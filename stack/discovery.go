@@ -28,8 +28,8 @@ func (d Discovery) cuts() bool {
 // believes reports whether MTU reports of routers are accepted.
 func (d Discovery) believes() bool { return d < DiscoverInterface }
 
-// reports returns whether the program of a connected socket gets a router's MTU report for
-// dst as an error. As on Linux, for IPv4 it does even if the report is not believed.
+// reports returns whether the program of a connected socket gets a router's MTU report for dst as an error. As on
+// Linux, a program that uses IPv4 gets the error even if the report is not believed.
 func (d Discovery) reports(dst netip.Addr) bool {
 	return d != DiscoverDont && (d.believes() || dst.Is4())
 }

@@ -21,7 +21,7 @@ func fragment(h wire.IPv4, payload []byte, from, to int) []byte {
 	return packet(h, payload[from:to])
 }
 
-// sendFragments sends bytes from:to of the payload in fragments of 1000 bytes.
+// sendFragments sends payload[from:to] in fragments of 1000 bytes.
 func (w *peer) sendFragments(h wire.IPv4, payload []byte, from, to int) {
 	w.t.Helper()
 	for ; from < to; from += 1000 {

@@ -17,7 +17,7 @@ import (
 
 // receptions is the set of groups that sockets and addresses of an interface need.
 type receptions struct {
-	mu sync.RWMutex // guards of
+	mu sync.RWMutex // guards the field named of
 	of map[netip.Addr]*group.Reception
 }
 
@@ -108,15 +108,15 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// listen calls change on the reception of a group and reports the result to the link. It
-// may be called on any goroutine.
+// listen calls the function change on the reception of a group and reports the result to
+// the link. It may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
 	i.post(func(l *ifaceLoop) { l.updateFilter(addr) })
 }
 
-// join makes the interface receive a multicast group that one of its addresses needs, and leave ends that.
-// interface, for its solicited-node group, needs the group.
+// join makes the interface receive a multicast group that one of its addresses needs, and
+// leave ends that.
 func (l *ifaceLoop) join(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
 	l.updateFilter(addr)

@@ -123,7 +123,7 @@ func newReassembler(memory int) *ip.Reassembler {
 // maxInjected bounds the packets from other shards that wait for a shard.
 const maxInjected = 256
 
-// inject passes a packet from the shard from to this one. A shard never waits for
+// inject passes a packet from another shard, from, to this one. A shard never waits for
 // another, so the packet is dropped if too many are waiting.
 func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.mu.Lock()
@@ -188,11 +188,11 @@ func (sh *shard) confirm(p *path) {
 }
 
 // mss returns the payload of a segment without options on the path of a connection, in
-// bytes. on is the interface that the connection is bound to, or nil.
+// bytes. The parameter on is the interface that the connection is bound to, or nil.
 func (sh *shard) mss(on *Interface, id tcp.ID) int {
 	p, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
-		return 536 // RFC 9293 section 3.7.1
+		return 536 // the default segment size (RFC 9293 section 3.7.1)
 	}
 	mtu := p.mtu
 	if learned, ok := sh.stack.paths.Lookup(sh.now, id.Remote.Addr().WithZone("")); ok {

@@ -14,7 +14,8 @@ import (
 // extension headers. The shard processes fragments, and packets to be answered with
 // "parameter problem".
 
-// receiveIPv6 processes a packet, and takes ownership of its frame. from is the link-layer address of the sender.
+// receiveIPv6 processes a packet, and takes ownership of its frame. The parameter from is
+// the link-layer address of the sender.
 func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	h, payload, err := wire.ParseIPv6(p.frame.Bytes())
 	if err != nil {

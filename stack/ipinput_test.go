@@ -28,8 +28,8 @@ var refusals = []stack.Counter{
 	stack.ForwardOverflow,
 }
 
-// wantRefused checks that exactly one packet was dropped since before, for the given
-// reason.
+// wantRefused checks that exactly one packet was dropped, for the given reason, since the
+// counters in before were read.
 func (w *peer) wantRefused(sentence string, before stack.Counters, reason stack.Counter) {
 	w.t.Helper()
 	synctest.Wait()

@@ -69,7 +69,7 @@ func (i *Interface) ReleaseDHCP() {
 	}
 }
 
-// awaitLease starts the DHCP client unless it is running. The first lease is sent to got.
+// awaitLease starts the DHCP client unless it is running. The first lease is sent to the channel got.
 func (l *ifaceLoop) awaitLease(hostName string, got chan dhcp.Lease) {
 	if l.dhcp == nil {
 		l.leasing.Store(true)

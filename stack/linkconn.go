@@ -24,7 +24,7 @@ type LinkConn struct {
 	watcher
 	readers socket.Waiter
 	stack   *Stack
-	cooked  bool // frames exclude the link header
+	cooked  bool // the program reads and writes frames without the link header
 	queue   queue.Messages[LinkFrame]
 	filter  atomic.Pointer[Filter]
 	bound   atomic.Pointer[linkBinding]
@@ -205,7 +205,7 @@ func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int
 }
 
 // Waiting returns the number of frames that can be read now, and the length of the first
-// in bytes.
+// frame in bytes.
 func (c *LinkConn) Waiting() (count, first int) { return c.queue.Len() }
 
 // Events returns the conditions that hold now. Writable always holds: a frame that the
@@ -224,10 +224,10 @@ func (c *LinkConn) Events() Events {
 }
 
 // TryWrite sends a frame on an interface. p includes the link header, unless the socket
-// is cooked; then p is sent to the station to with the given type. On a link without
-// header, p is the whole frame. Errors: ErrClosed, ErrNoInterface if on is nil,
-// ErrInvalid for a frame shorter than the header, ErrMessageTooLong, ErrNoBuffers if the
-// device has no room.
+// is cooked; then p is the payload of a frame of the given type, and the parameter to is
+// the address of the receiving station. On a link without header, p is the whole frame.
+// Errors: ErrClosed, ErrNoInterface if the interface is nil, ErrInvalid for a frame
+// shorter than the header, ErrMessageTooLong, ErrNoBuffers if the device has no room.
 func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.EtherType) (int, error) {
 	c.mu.Lock()
 	closed := c.closed

@@ -34,21 +34,21 @@ func (s *Stack) tapIncoming(counts *tally, ifc *Interface, f *link.Frame) {
 	s.tap(counts, ifc, f, info, nil)
 }
 
-// tapOutgoing delivers copies of a frame that is being sent, except to the socket by that
+// tapOutgoing delivers copies of a frame that is being sent, except to the socket that
 // sends it.
-func (s *Stack) tapOutgoing(counts *tally, ifc *Interface, f *link.Frame, by *LinkConn) {
-	s.tap(counts, ifc, f, LinkFrame{Kind: FrameOutgoing, Interface: ifc.index, Partial: f.NeedsChecksum}, by)
+func (s *Stack) tapOutgoing(counts *tally, ifc *Interface, f *link.Frame, sender *LinkConn) {
+	s.tap(counts, ifc, f, LinkFrame{Kind: FrameOutgoing, Interface: ifc.index, Partial: f.NeedsChecksum}, sender)
 }
 
-// tap delivers copies of a frame to all matching sockets except by.
-func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame, by *LinkConn) {
+// tap delivers copies of a frame to all matching sockets except the one that sends it.
+func (s *Stack) tap(counts *tally, ifc *Interface, f *link.Frame, info LinkFrame, sender *LinkConn) {
 	info.at = s.now()
 	info.Type = typeOfFrame(ifc, f.Bytes())
 	if ifc.medium == link.Ethernet && f.Len() >= wire.EthernetLen {
 		info.From = wire.MAC(f.Bytes()[6:12])
 	}
 	for _, c := range s.links() {
-		if c != by && c.receives(ifc, &info) {
+		if c != sender && c.receives(ifc, &info) {
 			c.input(counts, ifc, f.Bytes(), info)
 		}
 	}

@@ -21,7 +21,7 @@ type SourceFilter = group.Filter
 // found, and ErrClosed.
 type Memberships struct {
 	stack  *Stack
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	list   group.List[*Interface]
 	closed bool
 }
@@ -149,7 +149,7 @@ func (m *Memberships) lockAt(group netip.Addr, on *Interface) (netip.Addr, *Inte
 
 type groupChange = group.Change[*Interface]
 
-// change changes the list by f, and notifies the interface.
+// change calls f to change the list, and notifies the interface.
 func (m *Memberships) change(group netip.Addr, on *Interface, f func(netip.Addr, *Interface) (groupChange, error)) error {
 	group, on, err := m.lockAt(group, on)
 	if err != nil {
@@ -159,7 +159,7 @@ func (m *Memberships) change(group netip.Addr, on *Interface, f func(netip.Addr,
 	return apply(f(group, on))
 }
 
-// changeSource is change for one source of a filter.
+// changeSource is like change, for one source of a filter.
 func (m *Memberships) changeSource(group, source netip.Addr, on *Interface,
 	f func(group, source netip.Addr, on *Interface, exclude bool) (groupChange, error), exclude bool) error {
 	if group.Is4() != source.Is4() {

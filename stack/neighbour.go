@@ -83,8 +83,8 @@ func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
 
 func (i *Interface) confirm(addr netip.Addr) { i.hint(neighConfirm, addr) }
 
-// want requests a next hop. The result is posted to all shards. If the loop is too busy
-// to accept the request, the waiting packets are dropped.
+// want requests the link-layer address of a next hop. The result is posted to all shards.
+// If the loop is too busy to accept the request, the waiting packets are dropped.
 func (i *Interface) want(sh *shard, addr netip.Addr) {
 	if i.hint(neighWant, addr) {
 		return

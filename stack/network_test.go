@@ -65,7 +65,7 @@ func (h *hub) repeat(from int) {
 	}
 }
 
-// send sends a frame or, like a hub, drops it.
+// send sends a frame to a port, or drops it if the port has no room.
 func (h *hub) send(port link.Device, f *link.Frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

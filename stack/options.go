@@ -49,7 +49,7 @@ type TCPOptions struct {
 
 const defaultTTL = 64
 
-// mss returns the payload of a segment, in bytes, if the path allows path bytes.
+// mss returns the payload of a segment. The parameter path is the payload that the path allows. Both are in bytes.
 func (o *TCPOptions) mss(path int) int {
 	if o.MaxSegment > 0 {
 		return min(path, o.MaxSegment)

@@ -13,7 +13,8 @@ import (
 
 // Connections whose program has closed them, while the peer does not acknowledge or close them (orphans).
 
-// abandoned makes a program write to a peer with a closed window, and close.
+// abandoned makes a program write to a peer with a closed window, and then close the
+// connection.
 func (w *peer) abandoned(l *stack.TCPListener, from uint16) *tcpPeer {
 	w.t.Helper()
 	p, c := w.accepted(l, from)

@@ -83,7 +83,7 @@ func (l *txLink) roomForReset() bool { return l.roomFor(2 * link.BatchSize) }
 // and an echo request must still get its reply.
 func (l *txLink) roomForICMP() bool { return l.roomFor(3 * link.BatchSize) }
 
-// roomFor reports whether the number of queued frames is less than most, after a flush if necessary.
+// roomFor reports whether the number of queued frames is less than the limit most, after a flush if necessary.
 func (l *txLink) roomFor(most int) bool {
 	if len(l.frames) < most {
 		return true

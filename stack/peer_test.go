@@ -180,8 +180,8 @@ func (w *peer) start() {
 	w.advance(0)
 }
 
-// advance lets d pass and waits until all goroutines are idle. Timers due by then have
-// fired; the stack's clocks round up to ticks of 65 µs.
+// advance lets the time d pass and waits until all goroutines are idle. Timers due by
+// then have fired; the stack's clocks round up to ticks of 65 µs.
 func (w *peer) advance(d time.Duration) {
 	time.Sleep(d + 2*timer.Tick)
 	synctest.Wait()

@@ -78,10 +78,10 @@ func (p *Pinger) ID() uint16 { return p.local.Port() }
 func (p *Pinger) Source() netip.Addr { return p.source() }
 
 // TryWriteTo sends an echo request. b is an ICMP message; its identifier and checksum are
-// filled in. The port of to is ignored, and the zero AddrPort means the peer. Errors:
-// ErrInvalid for any other message; ErrWouldBlock, ErrClosed, ErrNoDestination,
-// ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess for a broadcast without the
-// option, and a pending ICMP error about an earlier request.
+// filled in. The port of the destination, to, is ignored, and the zero AddrPort means the
+// peer. Errors: ErrInvalid for any other message; ErrWouldBlock, ErrClosed,
+// ErrNoDestination, ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess for a
+// broadcast without the option, and a pending ICMP error about an earlier request.
 func (p *Pinger) TryWriteTo(b []byte, to netip.AddrPort) (int, error) {
 	return p.TryWriteBy(b, to, UDPSend{})
 }

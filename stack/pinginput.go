@@ -50,8 +50,8 @@ func (sh *shard) pingError(e *icmpError) bool {
 	return pinger != nil && pinger.inputError(sh, e, e.quote.Header)
 }
 
-// pinger returns the socket with an identifier that receives packets to the address at on
-// an interface, or nil. A nil interface means that the interface is unknown.
+// pinger returns the socket with an identifier that receives packets to a destination address (at) on an interface, or
+// nil. A nil interface means that the interface is unknown.
 func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	for _, p := range sh.pings[id] {
 		if p.isAt(at) && p.receivesOn(ifc) {

@@ -137,12 +137,10 @@ func (c *RawConn) LocalAddrPort() netip.AddrPort {
 	return c.datagramSocket.LocalAddrPort()
 }
 
-// TryWriteTo sends a packet with p as its payload, or p as a complete packet after
-// SetHeaderIncluded. The port of to is ignored, and the zero AddrPort means the peer.
-// Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable,
-// ErrFamily, ErrAccess for a broadcast without the option, ErrClosed, ErrInvalid for a
-// packet that is too short, and a pending ICMP error about an earlier packet of a
-// connected socket.
+// TryWriteTo sends a packet with p as its payload, or p as a complete packet after SetHeaderIncluded. The port of the
+// destination, to, is ignored, and the zero AddrPort means the peer. Errors: ErrWouldBlock, ErrMessageTooLong,
+// ErrNoDestination, ErrNetUnreachable, ErrFamily, ErrAccess for a broadcast without the option, ErrClosed, ErrInvalid
+// for a packet that is too short, and a pending ICMP error about an earlier packet of a connected socket.
 func (c *RawConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }
@@ -168,7 +166,7 @@ func (c *RawConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	return len(p), nil
 }
 
-// setSource sets the source of a packet to the bound address unless by has a source.
+// setSource sets the source of a packet to the bound address, unless the send options (by) contain a source.
 func (c *RawConn) setSource(t *tables, by *UDPSend) {
 	at := *c.bound.Load()
 	if by.Source.IsValid() || at.IsUnspecified() || at.IsMulticast() {
@@ -211,7 +209,7 @@ func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	return c.outgoing(f, path, &header), nil
 }
 
-// putChecksum computes the checksum of the payload b and stores it at offset at.
+// putChecksum computes the checksum of the payload b and stores it at the offset at.
 func putChecksum(b []byte, at int, h *ipHeader) {
 	b[at], b[at+1] = 0, 0
 	sum := ^wire.Sum(b, wire.PseudoSum(h.proto, h.src, h.dst, len(b)))

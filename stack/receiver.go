@@ -224,7 +224,7 @@ func (r *receiver) refuseIP(t *tables, p *packet, h *wire.IPv4) (Counter, bool) 
 	case !ours && !p.broadcast && !r.ifc.acceptAny && !(r.ifc.loopback && p.dst.IsLoopback()):
 		return IPNotForUs, true
 	case p.group && !p.broadcast:
-		return IPMartian, true // RFC 1122 section 3.3.6
+		return IPMartian, true // a unicast packet in a group frame (RFC 1122 section 3.3.6)
 	}
 	return 0, false
 }

@@ -95,7 +95,7 @@ func (i *Interface) redirect(counts *tally, m redirectMessage) {
 func (l *ifaceLoop) receiveRedirect(m *redirectMessage) {
 	reason := l.judgeRedirect(m)
 	l.stack.tally.countBy(m.from, reason)
-	if reason == RedirectFollowed && !m.mac.IsZero() { // RFC 4861 section 8.3
+	if reason == RedirectFollowed && !m.mac.IsZero() { // the message also names the hop's link-layer address (RFC 4861 section 8.3)
 		l.ndp.Learn(l.now, m.via, m.mac, neigh.Asked)
 	}
 	l.publishDetours()

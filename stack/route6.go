@@ -194,8 +194,8 @@ func (t *tables) hasIPv6() bool {
 	return false
 }
 
-// destination returns the effective destination of a socket bound to local for remote:
-// see normalRemote. Errors: ErrFamily for an address of the other IP version;
+// destination returns the effective destination if a socket bound to local sends to
+// remote: see normalRemote. Errors: ErrFamily for an address of the other IP version;
 // ErrNetUnreachable for an IPv4 address from an IPv6 socket that is bound to a specific
 // address or is IPv6-only; ErrInvalid for a zone that does not exist.
 func (t *tables) destination(local netip.Addr, remote netip.AddrPort, v6Only bool) (netip.AddrPort, error) {

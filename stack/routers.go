@@ -84,7 +84,7 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 }
 
 // startAutoconf starts router discovery unless it is running. The first usable address is
-// sent to got.
+// sent to the channel got.
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
@@ -111,7 +111,7 @@ func (l *ifaceLoop) receiveRouter(m *routerMessage) {
 	if m.advertisement != nil {
 		mac = m.advertisement.LinkAddr
 	}
-	if !mac.IsZero() && !m.src.IsUnspecified() { // RFC 4861 sections 6.2.6 and 6.3.4
+	if !mac.IsZero() && !m.src.IsUnspecified() { // the message names the sender's link-layer address (RFC 4861 sections 6.2.6 and 6.3.4)
 		l.ndp.Learn(l.now, m.src, mac, neigh.Asked)
 	}
 	switch {

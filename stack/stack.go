@@ -131,6 +131,6 @@ func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 // newKey returns a key of random bytes.
 func newKey() *tcp.Key {
 	var b [16]byte
-	crand.Read(b[:]) // never fails
+	crand.Read(b[:]) // crand.Read never fails
 	return tcp.NewKey(b)
 }

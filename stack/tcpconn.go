@@ -115,7 +115,7 @@ func (c *TCPConn) ask(wish uint32) {
 	}
 }
 
-// askNow is ask, but does the shard's work on the calling goroutine if the shard is idle.
+// askNow is like ask, but does the shard's work on the calling goroutine if the shard is idle.
 func (c *TCPConn) askNow(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe != 0 {
 		return

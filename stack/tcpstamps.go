@@ -44,9 +44,9 @@ func (c *TCPConn) noteArrival(now tcp.Time) {
 	s.list = append(s.list, stamp{end, now})
 }
 
-// Arrived returns when the last byte that was read arrived, by the current wall clock;
-// peek selects a byte that many further on. It returns the present time if the shard has
-// not recorded the arrival yet, or the byte arrived before TCPOptions.Stamps was set.
+// Arrived returns the arrival time of the last byte that was read, by the current wall clock. If peek is not 0, it
+// returns the arrival time of the byte peek positions later. It returns the present time if the shard has not recorded
+// the arrival yet, or the byte arrived before TCPOptions.Stamps was set.
 func (c *TCPConn) Arrived(peek int) time.Time {
 	read := c.received.Consumed() + uint64(peek)
 	s := &c.stamps

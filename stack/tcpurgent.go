@@ -129,7 +129,7 @@ func (c *TCPConn) AtMark() bool {
 	return ok && c.received.Consumed() == at
 }
 
-// TryWriteUrgent is TryWrite whose last byte is urgent.
+// TryWriteUrgent is like TryWrite, and marks the last byte that it writes as urgent.
 func (c *TCPConn) TryWriteUrgent(p []byte) (int, error) { return c.tryWrite(p, len(p) > 0) }
 
 // announce marks the next n bytes to be written, or as many as there is room for, as urgent, and returns their number.

@@ -27,7 +27,7 @@ import (
 
 // The throughput of transfers through whole stacks in fake time, over links with a rate, a delay, a queue and loss. The
 // results are kept in a table, so that a change that makes some path slower is noticed. Package tcp keeps such a table
-// for package tcp without a stack.
+// for transfers without a stack.
 //
 // To accept new throughputs: go test ./stack -run ThroughputTable -update
 

@@ -13,7 +13,7 @@ import (
 // Every packet is counted once in each layer it passes, and nowhere else: each test lists
 // all counters that an event changes.
 
-// wantCounts runs happens and checks by how much all counters change.
+// wantCounts calls the function happens and checks by how much all counters change.
 func (w *peer) wantCounts(sentence, want string, happens func()) {
 	w.t.Helper()
 	synctest.Wait()

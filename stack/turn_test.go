@@ -10,8 +10,8 @@ import (
 	"loam/link/pipe"
 )
 
-// turnPair returns a connection between two idle stacks. sent returns how many TCP
-// segments the first has sent.
+// turnPair returns a connection between two idle stacks. The function sent returns how
+// many TCP segments the first stack has sent.
 func turnPair(t *testing.T) (client *TCPConn, sent func() uint64) {
 	t.Helper()
 	a, b := pipe.New(pipe.Config{Offloads: pipe.AllOffloads})

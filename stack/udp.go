@@ -116,7 +116,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 	return s.listenUDP(wire.ProtoUDP, local, o)
 }
 
-// listenUDP is ListenUDP and ListenUDPLite.
+// listenUDP implements ListenUDP and ListenUDPLite.
 func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
@@ -175,9 +175,9 @@ func (sh *shard) table(proto wire.Protocol) map[netip.AddrPort][]*UDPConn {
 	return sh.sockets
 }
 
-// TryWriteTo sends a datagram to the address to, or to the peer of a connected socket if to is the zero AddrPort.
-// Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable, ErrAccess for a broadcast without the
-// option, ErrClosed, and a pending ICMP error about an earlier datagram of a connected socket.
+// TryWriteTo sends a datagram to an address, or to the peer of a connected socket if that address is the zero
+// AddrPort. Errors: ErrWouldBlock, ErrMessageTooLong, ErrNoDestination, ErrNetUnreachable, ErrAccess for a broadcast
+// without the option, ErrClosed, and a pending ICMP error about an earlier datagram of a connected socket.
 func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }

@@ -118,8 +118,8 @@ func (sh *shard) socket(table map[netip.AddrPort][]*UDPConn, ifc *Interface, fro
 	return sh.unconnected(all, ifc, from, to)
 }
 
-// connectedTo returns a socket whose peer is from. A socket bound to the interface takes
-// precedence.
+// connectedTo returns a socket whose peer has the address from. A socket bound to the
+// interface takes precedence.
 func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
 	var found *UDPConn
 	for _, c := range list {

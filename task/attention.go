@@ -6,7 +6,8 @@ import "sync/atomic"
 // pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
-// Reasons for which a thread must stop before it returns to ring 3, one bit each.
+// Bits of attention: a request that the thread must handle before it returns to ring 3, and the hooks of its
+// system calls.
 const (
 	requested = 1 << iota
 	hookedCall
@@ -19,13 +20,13 @@ func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
 // Store records that a request is pending, or that none is.
 func (a *attention) Store(on bool) { a.set(requested, on) }
 
-// hook records whether a tracer wants to see calls.
+// hook records whether a tracer wants to see the system calls of the thread.
 func (a *attention) hook(on bool) { a.set(hookedCall, on) }
 
-// hooked reports whether a tracer wants to see calls.
+// hooked reports whether a tracer wants to see the system calls of the thread.
 func (a *attention) hooked() bool { return a.bits.Load()&hookedCall != 0 }
 
-// filter records that the calls of the thread are filtered (seccomp).
+// filter records that the system calls of the thread are filtered (seccomp).
 func (a *attention) filter() { a.set(filteredCall, true) }
 
 func (a *attention) set(bit uint32, on bool) {

@@ -13,8 +13,9 @@ import (
 	"loam/task/rseq"
 )
 
-// callTask is a task as a caller of the packages that implement families of calls: futexcall, ipc, privilege, rseq, schedule,
-// seccomp and wait. The methods of one family only are in the files of these families.
+// callTask is a task as a caller of the packages that implement families of calls: futexcall, ipc, privilege, rseq,
+// schedule, seccomp and wait. A method that only one of these packages needs is in the file of package task for that
+// family.
 type callTask struct{ *Task }
 
 // ID returns the ID of the thread, and PID the ID of its process.

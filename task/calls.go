@@ -31,7 +31,7 @@ type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
 // served holds the calls of this package, by number. It is not changed after init.
 var served [call.Numbers]serveFunc
 
-// personality holds the rows of posix/call that serve a call, by number.
+// personality holds, by the number of the call, the rows of the table in posix/call that have a function.
 var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.
@@ -62,7 +62,8 @@ func init() {
 	addFamilies()
 }
 
-// addFamilies adds the calls of packages that get a task as an interface.
+// addFamilies adds the system calls of other packages to served. These packages see a task as an interface,
+// which callTask implements.
 func addFamilies() {
 	for number, serve := range schedule.Calls {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(callTask{t}, a) }
@@ -128,8 +129,8 @@ func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
 	return n, errno
 }
 
-// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports whether the
-// call has such a mask. After EINTR, attend restores the old mask.
+// maskFor sets the signal mask that a call uses during its wait (ppoll(2), pselect(2), epoll_pwait(2)), and reports
+// whether the call has such a mask. If the call returns EINTR, Task.attend restores the old mask.
 func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 	addr, size := uint64(0), uint64(setSize)
 	switch number {
@@ -137,7 +138,7 @@ func (t *Task) maskFor(number uint64, a call.Args) (bool, linux.Errno) {
 		addr, size = a.A4, a.A5
 	case linux.SYS_EPOLL_PWAIT, linux.SYS_EPOLL_PWAIT2:
 		addr, size = a.A5, a.A6
-	case linux.SYS_PSELECT6: // the last argument is the address of an address and a size
+	case linux.SYS_PSELECT6: // the last argument points to the address and the size of the mask
 		if a.A6 == 0 {
 			return false, 0
 		}
@@ -190,7 +191,8 @@ func (t *Task) sendOwn(n signal.Number) {
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns what happens to a call that a signal has interrupted. second is its second argument.
+// restartOf returns whether, and in which cases, a call is made again after a signal has interrupted it.
+// second is its second argument.
 func restartOf(number, second uint64) signal.Interrupted {
 	switch number {
 	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
@@ -210,8 +212,8 @@ func restartOf(number, second uint64) signal.Interrupted {
 	return signal.NoHandler
 }
 
-// await waits until ready is closed or receives a value, until the duration most has passed, or until an interrupt.
-// Errors: ETIMEDOUT, EINTR.
+// await waits until ready is closed or receives a value, until a duration (the parameter most) has passed, or until a
+// request for the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 	switch t.caller.Process.Waiting().WaitFor(ready, most) {
 	case file.Late:
@@ -225,10 +227,10 @@ func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// read reads a structure of the process.
+// read decodes a structure in the memory of the process.
 func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linux.Errno) {
 	b := t.buffer(size)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
@@ -238,7 +240,7 @@ func read[T any](t *Task, addr uint64, size int, decode func([]byte) T) (T, linu
 	return decode(b), 0
 }
 
-// put writes a structure to the process, unless the address is 0.
+// put writes a structure to the memory of the process, unless the address is 0.
 func (t *Task) put(addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
@@ -302,8 +304,8 @@ func mount(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 0, t.caller.Process.Mount(texts[0], texts[1], texts[2], a.A4, texts[3])
 }
 
-// setName implements sethostname(2) and setdomainname(2) by a function that sets the name. There is one name for all
-// processes. Errors: EPERM, EINVAL, EFAULT.
+// setName returns the implementation of sethostname(2) or setdomainname(2). The function set stores the new name. There
+// is one name for all processes. Errors: EPERM, EINVAL, EFAULT.
 func setName(set func(p *posix.Process, name string)) serveFunc {
 	return func(t *Task, a call.Args) (uint64, linux.Errno) {
 		n := number(a.A2)

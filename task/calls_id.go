@@ -61,7 +61,8 @@ func locked(t *Task, f func() (uint64, linux.Errno)) (uint64, linux.Errno) {
 	return f()
 }
 
-// ofProcess returns a number of the process with an ID; 0 means the caller. Errors: ESRCH.
+// ofProcess returns a number of a process, such as the ID of its group. pid 0 means the caller. Errors:
+// ESRCH.
 func (t *Task) ofProcess(pid uint64, number func(*family.Process) family.PID) (uint64, linux.Errno) {
 	return locked(t, func() (uint64, linux.Errno) {
 		p := t.process.node

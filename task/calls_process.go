@@ -59,7 +59,8 @@ func (t *Task) clone(c clone.Request, errno linux.Errno) (uint64, linux.Errno) {
 	return t.fork(c)
 }
 
-// copied returns a thread in a space with this task's registers, as a child of clone(2) begins.
+// copied returns a new thread in an address space. Its registers are those that a child of clone(2) has at
+// its start: a copy of this task's registers.
 func (t *Task) copied(space Space, c clone.Request) (Thread, linux.Errno) {
 	child, err := space.NewThread()
 	if err != nil {
@@ -122,7 +123,7 @@ func (t *Task) newThread(c clone.Request) (uint64, linux.Errno) {
 	return uint64(id), 0
 }
 
-// announce writes the IDs that the flags of clone(2) request.
+// announce writes the ID of a new thread to the addresses that the flags of clone(2) select.
 func (t *Task) announce(child *Task, c clone.Request, of memory) {
 	if c.Flags&linux.CLONE_PARENT_SETTID != 0 {
 		memory{t}.setWord(c.ParentID, uint32(child.id))
@@ -135,7 +136,8 @@ func (t *Task) announce(child *Task, c clone.Request, of memory) {
 	}
 }
 
-// fork creates a process. With CLONE_VFORK it waits until the child has other memory, or has ended.
+// fork creates a process. With CLONE_VFORK it waits until the child has memory of its own (execve), or has
+// ended.
 func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	if c.Mounts() && !t.creds().Has(linux.CAP_SYS_ADMIN) {

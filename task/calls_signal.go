@@ -61,7 +61,7 @@ func (t *Task) putSet(addr uint64, s signal.Set) linux.Errno {
 	return t.put(addr, setSize, func(b []byte) { binary.LittleEndian.PutUint64(b, uint64(s)) })
 }
 
-// suspend sets the mask for the time of a wait.
+// suspend replaces the signal mask of the task for the time of a wait.
 func (t *Task) suspend(s signal.Set) {
 	t.signals.Suspend(s)
 	t.suspended = true
@@ -215,7 +215,7 @@ func (t *Task) takeSignal(set signal.Set, most time.Duration) (signal.Info, linu
 	}
 }
 
-// sender completes the info of a signal that the task sends.
+// sender fills in the fields of the siginfo that identify the task as the sender.
 func (t *Task) sender(i signal.Info) signal.Info {
 	i.PID, i.UID = int32(t.process.node.PID), t.creds().UID
 	return i

@@ -132,7 +132,8 @@ func setitimer(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 0, t.putItimer(a.A3, left, old)
 }
 
-// cpuTimer implements setitimer(2) and getitimer(2) for timers of CPU time. A nil set only reads. Errors: EINVAL.
+// cpuTimer implements setitimer(2) and getitimer(2) for timers of CPU time. If the
+// function set is nil, the timer is only read. Errors: EINVAL.
 func (t *Task) cpuTimer(which int, to uint64, set func(c *account.Timer, now time.Duration) (left, old time.Duration)) (uint64, linux.Errno) {
 	p, s := t.process, t.process.system
 	if set == nil {

@@ -38,8 +38,8 @@ func (t callTask) WaitFor(of family.Selector, w wait.Wanted, poll bool) (family.
 	}
 }
 
-// reap returns the resources that a reported child has used. The resources of an ended child are added to the process's own
-// children. The caller holds System.mu.
+// reap returns the resources that a reported child has used. If the child has ended, its resources are added to the
+// total of the process's children, unless keep is set (WNOWAIT). The caller holds System.mu.
 func (p *Process) reap(r family.Report, keep bool) *account.Usage {
 	used, s := &account.Usage{}, p.system
 	child := s.zombies[r.PID]

@@ -1,5 +1,6 @@
-// Package task runs Linux programs: their processes and threads, from the first instruction to the last. It joins the
-// pure packages below it (mem, exec, task/signal, task/futex, task/family) with the personality (posix, posix/call).
+// Package task runs Linux programs: their processes and threads, from the first instruction to the last. It connects
+// the packages that decide and do not wait (mem, exec, task/signal, task/futex, task/family) with the packages that
+// implement Linux's system calls (posix, posix/call).
 //
 //	System   all processes, futexes, and the files that are mapped
 //	Process  what the threads of a process share: memory, signals, descriptors, limits
@@ -18,9 +19,9 @@
 //
 // # Waiting
 //
-// A thread that waits is a parked goroutine. Every wait ends by its event, its time, or the interrupt channel of the
-// task. alert sends to that channel and kicks the thread out of ring 3; the task then looks at its signals. A call
-// that ends with EINTR is made again or not as signal(7) says.
+// A thread that waits is a parked goroutine. Every wait ends by its event, its timeout, or the interrupt channel of the
+// task. alert sends to that channel and kicks the thread out of ring 3; the task then looks at its signals. Whether a
+// call that ends with EINTR is made again depends on the call and on the handler (signal(7)).
 //
 // # Locks
 //
@@ -31,7 +32,9 @@
 //
 // # Rejected
 //
-//   - A goroutine that owns all processes and receives requests: a call of a signal mask would cost two switches.
+//   - A goroutine that owns all processes and receives requests: a call that sets a signal mask would cost
+//     two switches between goroutines.
 //   - A lock per process for its signals. Sending a signal to a group, waiting for children and the end of a process touch
-//     several processes; one lock makes these steps atomic. A profile that shows waiting for it would change this.
+//     several processes; one lock makes these steps atomic. To be reconsidered if a profile shows that threads
+//     wait for the lock.
 package task

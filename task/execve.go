@@ -102,7 +102,8 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	return i, nil
 }
 
-// first makes the first task of a process that another program starts.
+// first loads the program of a process that does not come from fork(2) (System.Start), and returns the
+// process's first task.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
 	files.SetSender(p.sendTimer)
@@ -255,7 +256,7 @@ func (t *Task) alone() bool {
 	return !p.ending && !t.dismissed.Load()
 }
 
-// become makes an image the program of the task's process. The process must have no other task.
+// become replaces the program of the task's process by an image. The process must have no other task.
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	t.clearTID()

@@ -74,7 +74,8 @@ func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd in
 	}
 }
 
-// maySignalOwner reports whether the caller that has set an owner may signal it (sigio_perm). The caller holds System.mu.
+// maySignalOwner reports whether the thread that made w the owner of a file (F_SETOWN) may send signals to process p,
+// a member of w (sigio_perm). The caller holds System.mu.
 func maySignalOwner(w file.Owner, p *Process) bool {
 	c := p.creds()
 	return w.EUID == 0 || w.EUID == c.SUID || w.EUID == c.UID || w.UID == c.SUID || w.UID == c.UID

@@ -13,12 +13,13 @@ import (
 )
 
 // A Host is a Go program in ring 0 as process 1 of the system: the parent of the processes that it spawns. It has
-// neither memory nor threads here. Its calls about other processes come by Host.Call; each is served by a Task that
-// exists for the time of the call.
+// neither memory nor threads here. It passes its calls about other processes to Host.Call, which serves each by a
+// Task that exists only during the call.
 
 // HostConfig describes the program in ring 0.
 type HostConfig struct {
-	// Process has the descriptors and the place in the file tree. Children get copies of both.
+	// Process has the descriptors, the working folder and the root folder of the program. Children get
+	// copies.
 	Process *posix.Process
 	// Signal delivers a signal to the program. It is called with System.mu held, and does not wait.
 	Signal func(n int)
@@ -62,7 +63,7 @@ func (s *System) hosted() bool {
 	return s.processes[s.root.PID] != nil
 }
 
-// take delivers a signal to the program. SIGKILL and SIGSTOP have no effect on process 1 (kill(2)).
+// take delivers a signal to the program in ring 0. SIGKILL and SIGSTOP have no effect on process 1 (kill(2)).
 func (h *Host) take(n signal.Number) {
 	if n != signal.Kill && n != signal.Stop {
 		h.config.Signal(int(n))
@@ -111,7 +112,8 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 	return int(node.PID), fd, 0
 }
 
-// newborn returns the first task of a process, which has no program yet.
+// newborn returns the first task of a new child process. The child inherits from the program in ring 0, and
+// has no program loaded yet.
 func (h *Host) newborn(p *Process) *Task {
 	s := p.system
 	p.posix = h.config.Process.Fork(int32(p.node.PID), 0)

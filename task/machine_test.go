@@ -225,9 +225,9 @@ func (u *user) stop(r Reason) {
 // Addresses of the simulated programs.
 const (
 	textAt     = 0x40_0000
-	entryPoint = textAt + 0x100 // plus the number of the program
+	entryPoint = textAt + 0x100 // entry point of program 0; add n for program n
 	callAt     = textAt + 0x800 // address of the SYSCALL instruction
-	handlersAt = textAt + 0x900 // plus the number of the program that handles a signal
+	handlersAt = textAt + 0x900 // address of a handler that is program 0; add n for program n
 	restorerAt = textAt + 0xa00 // address to which handlers return
 	dataAt     = 0x60_0000      // writable memory
 	dataSize   = 16 * mem.PageSize
@@ -261,7 +261,7 @@ func (u *user) handle(number uint64) {
 	f := &u.frame
 	at := f.SP
 	u.space.machine.programs[number](u)
-	f.SP = at + 8 // the address after RET has popped the return address
+	f.SP = at + 8 // value of the stack pointer after RET has popped the return address
 	f.AX, f.IP = rtSigreturn, restorerAt+callSize
 	u.stop(Call)
 }
@@ -272,7 +272,8 @@ func (u *user) store(addr uint64, b []byte) bool {
 	return u.access(addr, b, write, u.space.Write)
 }
 
-// access copies bytes by move. If move ends early, the program faults at that address with the error code.
+// access copies bytes by the function move. If that function ends early, the program
+// faults at that address with the error code.
 func (u *user) access(addr uint64, b []byte, code uint64, move func(uint64, []byte) int) bool {
 	f := &u.frame
 	for done := move(addr, b); done < len(b); done += move(addr+uint64(done), b[done:]) {

@@ -8,8 +8,8 @@ import (
 	"loam/mem"
 )
 
-// memory is the memory of a task's process as the personality sees it (call.Memory). A page that is not present is
-// made so; what cannot be accessed returns EFAULT.
+// memory is the memory of a task's process as the calls of package posix see it (call.Memory). An access makes
+// missing pages present, and returns EFAULT if the process may not access an address.
 type memory struct{ t *Task }
 
 // Read implements call.Memory.
@@ -40,7 +40,8 @@ func (m memory) Write(addr uint64, b []byte) linux.Errno {
 	}
 }
 
-// present makes a page accessible, and reports whether it succeeded.
+// present makes the page at an address present for an access, as a page fault would, and reports whether it
+// succeeded.
 func (m memory) present(addr uint64, access mem.Access) bool {
 	for range 2 {
 		switch m.t.memory().Fault(addr, access).Result {
@@ -120,8 +121,8 @@ func (m memory) load(addr uint64) (value uint32, errno linux.Errno) {
 // unaligned holds the bits of an address that are zero for an aligned word of 32 bits.
 const unaligned = 3
 
-// swap replaces a word in the memory of the process if its value is old, and returns the value found. Words of futexes are
-// aligned.
+// swap replaces a word in the memory of the process if it has an expected value (the
+// parameter old), and returns the value found. Words of futexes are aligned.
 func (m memory) swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno) {
 	if addr&unaligned != 0 {
 		return 0, linux.EFAULT

@@ -47,7 +47,7 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_UNSHARE: unshare,
 	linux.SYS_CLOSE_RANGE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		if uint32(a.A3)&^linux.CLOSE_RANGE_CLOEXEC == linux.CLOSE_RANGE_UNSHARE && uint32(a.A1) <= uint32(a.A2) {
-			unshare(t, call.Args{A1: linux.CLONE_FILES}) // it fails in a process with several threads, which share the table
+			unshare(t, call.Args{A1: linux.CLONE_FILES}) // fails in a process with several threads, which share the table
 		}
 		return 0, t.caller.Process.CloseRange(uint32(a.A1), uint32(a.A2), number(a.A3))
 	},
@@ -82,7 +82,8 @@ func (p *Process) OnEnd(f func()) {
 	}
 }
 
-// exists reports whether the process has not been waited for. The caller holds System.mu.
+// exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller
+// holds System.mu.
 func (p *Process) exists() bool {
 	return p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p
 }
@@ -172,8 +173,9 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// info reads a siginfo_t of the caller's. Only a process itself may claim that a signal comes from the kernel or by kill(2).
-// Errors: EFAULT, EINVAL for another signal, EPERM.
+// info reads a siginfo_t from the caller's memory, for signal n. own is set if the caller sends the signal to its own
+// process: only then may the siginfo claim that the signal comes from the kernel or from kill(2). Errors: EFAULT,
+// EINVAL for another signal, EPERM.
 func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
 	b := make([]byte, signal.InfoSize)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
@@ -266,8 +268,9 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
-// processVM implements process_vm_readv(2) and process_vm_writev(2): move copies between a buffer and the memory of the other
-// process. A transfer that ends early returns what it has copied. Errors: EINVAL, ESRCH, EPERM, EFAULT.
+// processVM implements process_vm_readv(2) and process_vm_writev(2): the function move copies between a buffer
+// and the memory of the other process. If a transfer ends early, the result is the number of bytes copied.
+// Errors: EINVAL, ESRCH, EPERM, EFAULT.
 func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	if a.A6 != 0 {
 		return 0, linux.EINVAL
@@ -303,9 +306,6 @@ func robustList(t *Task, a call.Args) (uint64, linux.Errno) {
 			list = of.futexes.RobustList()
 			return 0, 0
 		})
-		if errno == linux.EINVAL {
-			errno = linux.ESRCH
-		}
 		if errno != 0 {
 			return 0, errno
 		}
@@ -372,8 +372,8 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 2, 0
 }
 
-// unshare implements unshare(2). Of the namespaces, only mounts can be separated; for others it fails as for a caller that may
-// not create them. Errors: EINVAL, EPERM.
+// unshare implements unshare(2). A process can separate only its mount namespace. For other namespaces it fails with EPERM,
+// as for a caller without the privilege to create them. Errors: EINVAL, EPERM.
 func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
 	const (
 		alone = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM

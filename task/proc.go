@@ -16,7 +16,7 @@ import (
 	"loam/task/schedule"
 )
 
-// The processes as /proc shows them: an implementation of procfs.Source.
+// This file supplies package procfs with the processes that /proc shows: it implements procfs.Source.
 
 // shown shows the system to package procfs, as a procfs.Source.
 type shown struct{ s *System }
@@ -159,7 +159,8 @@ func (w shownProcess) signals(r *procfs.Stat, t *Task) {
 	}
 }
 
-// use fills in the resources used: of the process for its own ID, or else of the thread. The caller holds System.mu.
+// use fills in the resources that thread t has used, or that the whole process has used if the entry is for the
+// process's ID. The caller holds System.mu.
 func (w shownProcess) use(r *procfs.Stat, t *Task) {
 	u := w.p.used()
 	if t != nil && t.id != w.p.node.PID {
@@ -189,7 +190,8 @@ func (t *Task) state() byte {
 	return 'R'
 }
 
-// borrow returns the memory of the process, which the caller leaves, or nil after its end.
+// borrow returns the memory of the process, or nil after its end. The caller calls leave on the memory when
+// it no longer uses it.
 func (p *Process) borrow() *addressSpace {
 	for {
 		a := p.space.Load()
@@ -326,7 +328,7 @@ func (w shownProcess) Set(c fs.Caller, tid int, a procfs.Attribute, text string)
 	return nil
 }
 
-// noLogin is the login user of a process outside of any login.
+// noLogin is the content of /proc/PID/loginuid of a process that no login has started.
 const noLogin = ^uint32(0)
 
 // files returns the descriptors, the working folder and the root folder of the process.
@@ -343,7 +345,8 @@ func (p *Process) executable() executed {
 	return p.exe
 }
 
-// running returns the number of tasks that run or could, and of all. The caller holds System.mu.
+// running returns the number of tasks that run or are runnable, and the number of all tasks. The caller holds
+// System.mu.
 func (s *System) running() (n, all int) {
 	for t := range maps.Values(s.tasks) {
 		if t.state() == 'R' {

@@ -35,13 +35,13 @@ type Process struct {
 	stopSignal signal.Number
 	forker     family.PID // the thread that has created the process; 0: none
 	links      trace.ProcessLinks
-	news       chan struct{} // closed and replaced when a child has news
+	news       chan struct{} // closed and replaced when a child has ended, stopped or continued
 	expects    chan struct{} // closed when a vfork parent may continue; nil otherwise
 	alone      chan struct{} // closed when one thread is left; nil if no thread waits for that (execve)
 	alarm      account.Alarm
 	stops      chan struct{} // receives when the process has been stopped: see the method Stopped
 
-	past, children   account.Usage // of threads, and of children with theirs, that have ended
+	past, children   account.Usage // usage of the threads that have ended, and of the children that have ended (with the usage of their own children)
 	virtual, profile account.Timer // timers of setitimer(2): ITIMER_VIRTUAL and ITIMER_PROF
 	warned           uint64        // seconds of CPU time before which SIGXCPU is not sent again
 	timed            atomic.Bool   // a timer of CPU time runs: see expire
@@ -71,9 +71,8 @@ type Process struct {
 type addressSpace struct {
 	Space
 	*mem.Map
-	users atomic.Int32
-	// barriers holds the commands of membarrier(2) for which the processes are registered.
-	barriers atomic.Uint32
+	users    atomic.Int32
+	barriers atomic.Uint32 // commands of membarrier(2) for which the processes are registered
 }
 
 func newProcess(s *System, node *family.Process) *Process {

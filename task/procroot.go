@@ -12,8 +12,8 @@ import (
 	"loam/task/schedule"
 )
 
-// shownRoot is process 1 as a procfs.Process: the program that started the system. Like a thread of Linux's kernel it has
-// no memory, descriptors or arguments that it would show.
+// shownRoot is process 1 as a procfs.Process: the program that started the system. In /proc it has no memory,
+// descriptors or arguments, as the threads of Linux's kernel.
 type shownRoot struct {
 	procfs.Bare
 	s *System

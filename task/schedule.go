@@ -6,7 +6,8 @@ import (
 	"loam/task/schedule"
 )
 
-// The calls about scheduling: see package schedule. System.mu is the lock of traits.
+// This file connects tasks to package schedule, which implements the calls about scheduling. System.mu guards
+// schedule.Traits.
 
 // Traits implements schedule.Thread.
 func (t callTask) Traits() *schedule.Traits { return &t.traits }
@@ -55,7 +56,8 @@ func (t *Task) withTask(id uint64, f func(*Task) (uint64, linux.Errno)) (uint64,
 	})
 }
 
-// selected returns the tasks that getpriority(2) and setpriority(2) mean. The caller holds System.mu. Errors: EINVAL, ESRCH.
+// selected returns the tasks that the arguments of getpriority(2) or setpriority(2) select. The caller holds
+// System.mu. Errors: EINVAL, ESRCH.
 func (t *Task) selected(which int, who uint64) (all []*Task, errno linux.Errno) {
 	s, id := t.process.system, family.PID(number(who))
 	switch which {

@@ -10,8 +10,8 @@ import (
 	"loam/task/trace"
 )
 
-// The filters of system calls that threads set for themselves: see package seccomp. A thread without filters pays nothing: see
-// attention. System.mu is the lock of chains.
+// This file connects tasks to package seccomp, which has the filters that threads set for their own system calls. A
+// thread without filters has no extra cost (see attention). System.mu guards the chains of filters.
 
 // inherit gives a new thread the seccomp filters of the thread that creates it. The caller holds System.mu.
 func (t *Task) inherit(of *Task) { callTask{t}.SetFilters(of.filters.Load()) }

@@ -9,7 +9,7 @@ import (
 	"loam/task/signal"
 )
 
-// Signals that are read from files (signalfd(2)): member implements posix.Signals.
+// This file supplies signals to files of signalfd(2): member implements posix.Signals.
 
 var (
 	_ posix.Signals  = member{}
@@ -61,7 +61,8 @@ func (m member) WatchSignals(notify func()) (stop func()) {
 	}
 }
 
-// notifyWatchers reports a new signal to files that signals are read from. The caller holds System.mu.
+// notifyWatchers reports a new signal to the signalfd files that watch the process. The caller holds
+// System.mu.
 func (p *Process) notifyWatchers() {
 	for _, w := range p.watchers {
 		(*w)()

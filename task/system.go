@@ -88,7 +88,8 @@ type Program struct {
 	Args, Env []string
 	// Streams are descriptors of Process that become descriptors 0, 1 and so on of the new process.
 	Streams []int
-	// Terminal says that stream 0 is a terminal of the new process: it leads a session whose controlling terminal this is.
+	// Terminal is set if stream 0 is a terminal. The new process then leads a session, and this terminal is its
+	// controlling terminal.
 	Terminal bool
 	// Process has the descriptors, the working directory and the credentials. The new process gets copies.
 	Process *posix.Process

@@ -119,8 +119,8 @@ func (t *Task) alert() {
 // undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
 func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
 
-// rearm removes an interrupt that an earlier call has left, unless a request is pending. It reports whether the calls of the
-// thread have hooks.
+// rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.
+// It reports whether the calls of the thread have hooks.
 func (t *Task) rearm() (hooked bool) {
 	t.interrupt.Clear() // before the load of the requests: alert stores a request before it raises the interrupt
 	bits := t.alerted.bits.Load()
@@ -130,7 +130,8 @@ func (t *Task) rearm() (hooked bool) {
 	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes the system call that the thread has made, with its hooks.
+// serve executes the system call that the thread has made, and calls the tracer and the filters of the thread
+// before and after it.
 func (t *Task) serve() {
 	f := t.registers
 	number := f.AX
@@ -149,7 +150,7 @@ func (t *Task) serve() {
 // serveHooked executes a system call of a thread with a tracer or a filter.
 func (t *Task) serveHooked(number uint64) {
 	if number, ok := t.enterCall(number); ok {
-		t.rearm() // the stop has consumed the interrupt
+		t.rearm() // during the stop, the task has received from interrupt, perhaps the value for another request
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
@@ -277,7 +278,7 @@ func (t *Task) checkAccess(errno linux.Errno) {
 // memory returns the memory of the process.
 func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 
-// exit ends the thread, and with the last one the process.
+// exit ends the thread. If it is the last thread, the process ends, too.
 func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
@@ -320,7 +321,8 @@ func (t *Task) endStatus() int32 {
 	return linux.SIGKILL // execve(2) of another thread has ended this thread
 }
 
-// remove takes a task off the lists. keep leaves its ID in use. The caller holds System.mu.
+// remove removes a task from the lists of its process and of the system. With keep, its ID stays in use. The
+// caller holds System.mu.
 func (p *Process) remove(t *Task, keep bool) {
 	p.creds()
 	p.lastName = p.tasks[0].comm()

@@ -10,7 +10,8 @@ import (
 	"loam/task/signal"
 )
 
-// This file implements job control: what package posix asks about processes that use terminals.
+// This file implements job control: interfaces by which package posix reads and signals the processes that
+// use a terminal.
 
 // groups implements posix.Groups.
 type groups struct{ *System }
@@ -74,14 +75,16 @@ func (p *Process) ignores(n int) bool {
 	return p.signals.Action(signal.Number(n)).Handler == signal.Ignore
 }
 
-// callAs makes the task call as a process of package posix, with credentials.
+// callAs sets the process of package posix, and the credentials, with which the task makes its system calls
+// from now on.
 func (t *Task) callAs(files *posix.Process, creds *credential.Set) {
 	t.caller.Process = files.Task(t.interrupt)
 	t.caller.Process.SetIdentity(int32(t.id), *creds, t.rest)
 	t.caller.Process.SetMember(member{groups{t.process.system}, t})
 }
 
-// attach gives the first process of a terminal, whose input is descriptor 0, a session of its own with that terminal.
+// attach makes the task's process the leader of a new session, whose controlling terminal is the terminal at
+// descriptor 0.
 func (t *Task) attach() linux.Errno {
 	p, s := t.process, t.process.system
 	s.mu.Lock()

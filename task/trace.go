@@ -14,7 +14,8 @@ import (
 	"loam/task/trace"
 )
 
-// Debuggers: see package trace. A thread without a tracer pays nothing: its call looks at the word attention, which it loads anyway.
+// This file connects tasks to package trace, which implements debuggers. A thread without a tracer has no extra cost:
+// each system call loads the word attention in any case, and a bit of it shows a tracer.
 
 // traceSystem shows the system to package trace, as a trace.System.
 type traceSystem struct{ *System }

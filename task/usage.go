@@ -12,7 +12,7 @@ import (
 	"loam/task/signal"
 )
 
-// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, without the waits. A thread
+// CPU time. The time in ring 3 is user time. The time between two runs in ring 3 is system time, except for waits. A thread
 // that is runnable but has no processor is charged for it. The machine measures both; the task adds them to its counters
 // when it waits, ends, asks for its CPU time, or is interrupted in ring 3. The runtime interrupts a thread that does not wait
 // after about 10 ms, so the counters of other threads are never older.
@@ -38,7 +38,8 @@ func (t *Task) run() Reason {
 	return reason
 }
 
-// rest accounts the beginning and the end of a wait in a call.
+// rest is called at the beginning and at the end of a wait in a system call, whose duration does not count as
+// CPU time.
 func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge()
@@ -50,8 +51,8 @@ func (t *Task) rest(asleep bool) {
 	t.sleeps.Store(false)
 }
 
-// sample records the peak of resident memory: the private pages or, if these are more, the faults of the program. A page of
-// a file counts only if it was mapped by a fault of its own.
+// sample records the peak of resident memory. It uses the number of private pages or, if that is larger, the number
+// of page faults since execve. So a page of a file counts only if the fault that mapped it was for this page.
 func (t *Task) sample() {
 	if t.memory() == nil { // the program in ring 0 makes the call
 		return
@@ -63,7 +64,8 @@ func (t *Task) sample() {
 	}
 }
 
-// used returns the use by all tasks of the process, ended ones included. The caller holds System.mu.
+// used returns the resources used by all tasks of the process, including those that have ended. The caller
+// holds System.mu.
 func (p *Process) used() *account.Usage {
 	sum := &account.Usage{}
 	sum.Add(&p.past)
@@ -183,7 +185,8 @@ func (p *Process) limitCPU(used time.Duration, send func(signal.Number)) {
 	}
 }
 
-// retime records whether a timer of CPU time is running. The caller holds System.mu.
+// retime updates the flag timed: whether a timer of CPU time of the process is running. The caller holds
+// System.mu.
 func (p *Process) retime() {
 	l := p.limits[linux.RLIMIT_CPU]
 	p.timed.Store(p.virtual.Armed() || p.profile.Armed() || l.Cur != mem.Infinite || l.Max != mem.Infinite)

@@ -9,7 +9,8 @@ import (
 	"loam/abi/linux"
 )
 
-// All waits are one mechanism (file.Task.Wait): they end by their event, by their time, by a signal, and by death.
+// These tests check that every wait of a thread, which uses file.Task.Wait, ends by its event, its timeout, a
+// signal, and the death of the thread.
 
 // Addresses that the waits below use.
 const (
@@ -36,7 +37,7 @@ func prepare(u *user) {
 	u.store(maskAt, make([]byte, 8))
 }
 
-// file calls open and returns the descriptor.
+// opened makes a system call that opens a file, and returns the descriptor.
 func opened(u *user, number int, args ...uint64) uint64 { return uint64(u.call(number, args...)) }
 
 // pair returns a pair of connected sockets, or of the ends of a pipe.

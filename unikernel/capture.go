@@ -37,7 +37,7 @@ func Capture(ctx context.Context, program string, args ...string) ([]byte, error
 			return nil, err
 		}
 	}
-	runtime.LockOSThread() // sandbox.Start requires it
+	runtime.LockOSThread() // sandbox.Start requires that its thread lives as long as the program
 	defer runtime.UnlockOSThread()
 	p, err := sandbox.Start(*command)
 	command.Stdout.Close()

@@ -23,7 +23,7 @@ func TestMachineCards(t *testing.T) {
 	for _, model := range []string{"q35", "pc", "microvm"} {
 		t.Run(model, func(t *testing.T) {
 			host := freePort(t)
-			ended := make(chan error, 1) // closed never; the goroutine that runs the program sends its error once
+			ended := make(chan error, 1) // never closed; the goroutine that runs the program sends its error once
 			go func() {
 				status, err := Run(t.Context(), Options{
 					Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
@@ -80,7 +80,7 @@ func testButton(t *testing.T, machine MachineConfig) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
 	machine.Monitor = monitor
-	ended := make(chan int, 1) // closed never; the goroutine that runs the program sends its exit status once
+	ended := make(chan int, 1) // never closed; the goroutine that runs the program sends its exit status once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"./testdata/guest/once"}, Platform: Machine},
@@ -119,7 +119,7 @@ func TestMachineServes(t *testing.T) {
 func testServes(t *testing.T, memory uint64) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
-	ended := make(chan error, 1) // closed never; the goroutine that runs the program sends its error once
+	ended := make(chan error, 1) // never closed; the goroutine that runs the program sends its error once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"../examples/web"}, Platform: Machine},

@@ -13,10 +13,11 @@ import (
 	"loam/unikernel/linked"
 )
 
-// A Go program in a virtual machine that starts other programs is linked with package children, which runs these in ring 3.
-// It is not linked into other programs, because they would grow by a third. The linker determines whether a program starts
-// others: it removes syscall.forkExec if no code can call it. A program is therefore first built without package children.
-// If the result contains the function, the program is built again. The answer is stored for the next build.
+// A Go program in a virtual machine that starts other programs is linked with package unikernel/rt/children, which
+// runs the other programs in ring 3. It is not linked into other programs, because they would grow by a third. The
+// linker determines whether a program starts others: it removes syscall.forkExec if no code can call it. A program is
+// therefore first built without package children. If the result contains the function, the program is built again.
+// The answer is stored for the next build.
 //
 // A program may start itself. It cannot run in ring 3, because its runtime would expect Linux. Therefore its plain build for
 // Linux is placed at the path that os.Executable returns.
@@ -123,11 +124,16 @@ func neededBy(path string) (files []string, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return filesOf(needs), nil
+}
+
+// filesOf returns the paths of the interpreter and the libraries.
+func filesOf(needs library.Needs) (files []string) {
 	if needs.Interp != "" {
 		files = append(files, needs.Interp)
 	}
 	for _, l := range needs.Libraries {
 		files = append(files, l.Path)
 	}
-	return files, nil
+	return files
 }

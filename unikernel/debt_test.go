@@ -20,8 +20,8 @@ func TestDeferredWake(t *testing.T) {
 	})
 }
 
-// forBothNetworks runs f with relayed connections, for which loops of Loam's stack ready goroutines, and
-// with handed-over connections, for which the runtime's poller does.
+// forBothNetworks runs f twice. With relayed connections, loops of Loam's stack make the program's goroutines
+// runnable; with handed-over connections, the runtime's poller does.
 func forBothNetworks(t *testing.T, f func(t *testing.T, n Network)) {
 	t.Run("relayed", func(t *testing.T) { f(t, Network{Relay: true}) })
 	t.Run("handed", func(t *testing.T) { f(t, Network{}) })
@@ -38,8 +38,8 @@ func TestSleepingMonitor(t *testing.T) {
 	})
 }
 
-// lateness makes the program "late" start goroutines, times goroutines in total, with a pause of rest before each. It
-// returns the delays from start to first instruction, sorted.
+// lateness makes the program "late" start goroutines. The parameter times is their number, and rest is the pause before
+// each. It returns the delays from start to first instruction, sorted.
 func lateness(t *testing.T, n Network, procs string, times int, rest time.Duration) (late []time.Duration) {
 	c := dialProgram(t, Options{Env: []string{procs}, Network: n}, "late")
 	defer c.Close() // the program ends with this connection

@@ -62,7 +62,7 @@ func ParseDisk(text string) (Disk, error) {
 	return d, nil
 }
 
-// flag names the disk in messages as the user gave it.
+// flag returns the user's --disk option for the disk, for messages.
 func (d *Disk) flag() string {
 	if d.Path == "/" {
 		return "--root"

@@ -8,9 +8,8 @@ import (
 
 // Error is an error that the user can act on. Its text is one line: what is wrong, and what to do.
 type Error struct {
-	// The field What describes the problem. Next describes what the user can do; it may be empty.
-	What   string
-	Next   string
+	What   string // the problem
+	Next   string // advice: what the user can do; may be empty
 	Output string // full output of the go command if it failed; What is derived from it
 }
 

@@ -15,8 +15,8 @@ import (
 // Tests are built and run by a single `go test`. It gets an overlay for its builds, and a command of Loam
 // that runs each test binary (-exec). Its output, caching and flags stay its own.
 //
-// Loam is added to every test binary through a package that the go command itself puts into each of them.
-// So it works alike for packages of the standard library, of vendor folders and of the module cache.
+// Loam is added to every test binary through a package that the go command itself puts into each of them. So
+// tests of packages in the standard library, in vendor folders and in the module cache work in the same way.
 //
 // Rejected: an added file for every package. The overlay cannot add files in the module cache.
 

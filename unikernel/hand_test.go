@@ -50,8 +50,8 @@ type served struct {
 	t     *testing.T
 	where string
 	cmd   *exec.Cmd
-	lines *bufio.Scanner // lines of its output
-	ports [4]string      // its ports, as the host sees them
+	lines *bufio.Scanner // lines of the program's output
+	ports [4]string      // the program's ports, as the host sees them
 	guest [4]string      // the same ports as the program sees them, as addresses HOST:PORT
 }
 
@@ -374,7 +374,8 @@ var publishedTests = map[string]func(*served){
 	},
 }
 
-// shout sends urgent data (MSG_OOB) from the peer. The peer itself receives urgent data in line.
+// shout sends urgent data (MSG_OOB) from the peer to the program. The peer itself receives urgent data in
+// line (SO_OOBINLINE).
 func (s *served) shout(c *net.TCPConn, text string) {
 	s.t.Helper()
 	raw, err := c.SyscallConn()
@@ -390,7 +391,7 @@ func (s *served) shout(c *net.TCPConn, text string) {
 	}
 }
 
-// rounds plays the client for programs that wait with an epoll set.
+// rounds acts as the client of a program that waits with an epoll set.
 func (s *served) rounds(c *net.TCPConn) {
 	s.t.Helper()
 	for range 3 {

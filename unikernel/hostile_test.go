@@ -351,6 +351,33 @@ func TestHostileDisk(t *testing.T) {
 	}
 }
 
+// A program that overwrites the memory that it shares with the server of its folder only loses its connection. The
+// server ends with a message, not by a fault.
+func TestHostileFolderMemory(t *testing.T) {
+	g := newTargets(t)
+	dir := hostFolders(t, 1)[0]
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("content"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(withShared, dir)
+	g.prepared(t, Process)
+	out := g.loamRun(t, Process, "calls", "foldermemory")
+	for text, want := range map[string]bool{
+		"all was tried": true, "memory was mapped": true, "mapped for execution": false, "panic": false, "fatal error": false, "unexpected fault": false,
+	} {
+		if bytes.Contains(out, []byte(text)) != want {
+			t.Errorf("%q is missing or should not be printed: %s", text, out)
+		}
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "content" {
+		t.Errorf("the file has %q: %v", b, err)
+	}
+	if harm := g.harm(out); harm != "" {
+		t.Error(harm)
+	}
+}
+
 // A program on Loam cannot read, write or signal anything outside. An executable that replaces parts of the
 // runtime is rejected, and the error names the package.
 func TestHostile(t *testing.T) {

@@ -13,7 +13,7 @@ type TerminalUse uint8
 
 // Values of TerminalUse.
 const (
-	AutoTerminal TerminalUse = iota // if standard input and standard output are a terminal
+	AutoTerminal TerminalUse = iota // the program gets one if standard input and standard output are a terminal
 	OwnTerminal
 	NoTerminal
 )

@@ -85,6 +85,7 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 	}
 	for _, s := range n.config.Shared {
 		c.Nonblock = append(c.Nonblock, s.Server)
+		c.Memory, c.Memories = n.config.Shared[0].Memory, len(n.config.Shared)
 	}
 	n.config.Program, n.config.ProgramFD = path, c.ProgramFile()
 	n.config.HandedFirst = n.config.ProgramFD + 1
@@ -96,7 +97,7 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 		n.config.Limited = true
 		changes = append(slices.Clip(changes), "GOMAXPROCS="+limit)
 	}
-	c.Env = environment(changes, n.config)
+	c.Env = environment(os.Environ(), changes, n.config)
 	return c, nil
 }
 
@@ -159,11 +160,11 @@ func statusOf(ws syscall.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// environment returns the program's environment: this process's, changes, and the guest's configuration.
-func environment(changes []string, c guest.Config) []string {
+// environment returns the program's environment: base, changes, and the guest's configuration.
+func environment(base, changes []string, c guest.Config) []string {
 	env := make(map[string]string)
 	var order []string
-	for _, kv := range append(os.Environ(), append(changes, guest.Variable+"="+c.Encode())...) {
+	for _, kv := range slices.Concat(base, changes, []string{guest.Variable + "=" + c.Encode()}) {
 		key, _, _ := strings.Cut(kv, "=")
 		if _, there := env[key]; !there {
 			order = append(order, key)
@@ -184,7 +185,7 @@ var forwarded = []os.Signal{
 	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
 }
 
-// forward forwards signals to the program until done is closed.
+// forward forwards signals to the program until the channel done is closed.
 //
 // The program must receive each signal once. Without a terminal it runs in a process group of its own, so a
 // signal to this process group reaches it only through forward. With a terminal it must be in this process

@@ -13,8 +13,8 @@ import (
 )
 
 // The linked program is checked before it is started. A program does not work on Loam if it uses C libraries or
-// replaces parts of the runtime; the message names the package that does. The check is no protection: package sandbox
-// and QEMU keep a program from the host.
+// replaces parts of the runtime; the message names the package that does. The check does not protect the host:
+// package sandbox and QEMU do.
 
 // checkLinked returns an error if Loam does not start a linked program. what names the program in the
 // message.
@@ -47,7 +47,7 @@ func (p *Plan) refuse(ctx context.Context, err error) error {
 	return errorf(next, "%s is not started: in %s, %v", p.what(), pkg, c)
 }
 
-// definer returns the package, among those linked into the program, that a complaint is about. It compares the
+// definer returns the linked package that defines the symbol or file of a complaint. It compares the
 // complaint's file, or searches the source for the symbol. The result is empty if no package matches.
 func (p *Plan) definer(ctx context.Context, c *linked.Complaint) string {
 	args := append([]string{"list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}\t{{.Dir}}{{end}}"}, p.at.flags...)

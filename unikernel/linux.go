@@ -1,20 +1,16 @@
 package unikernel
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 
-	"loam/fs/tarfs"
+	"loam/exec/library"
 )
 
 // A target that is an ELF file is an unmodified Linux program. It runs in ring 3 of a virtual machine whose kernel is a
-// small Go program (package unikernel/rt/ring3). The guest gets the program, its interpreter and its libraries, and no
-// other file of the host.
+// small Go program (package unikernel/rt/ring3). The guest gets the program, its interpreter and its libraries, and the
+// files that the libraries themselves read (hostfiles.go). It gets no other file of the host.
 
 // ring3Main is the source of that Go program.
 const ring3Main = `// Command linux runs a Linux program in ring 3.
@@ -27,17 +23,17 @@ func main() { ring3.Main() }
 
 // takeLinuxProgram replaces a target that is an ELF file by the Go program that runs ELF files in ring 3.
 func (o *Options) takeLinuxProgram() error {
+	if o.Root != "" {
+		if err := o.takeRoot(); err != nil {
+			return err
+		}
+		o.linux = true
+		return o.Target.runsLinux()
+	}
 	if len(o.Target.Args) != 1 {
 		return o.hasNoUser()
 	}
 	path := o.Target.Args[0]
-	if o.Root != "" {
-		if o.Target.Platform != Machine {
-			return errNeedsMachine(path)
-		}
-		o.Args, o.linux = append([]string{path}, o.Args...), true
-		return o.Target.runsLinux()
-	}
 	if !filepath.IsAbs(path) && o.Target.Dir != "" {
 		path = filepath.Join(o.Target.Dir, path)
 	}
@@ -51,16 +47,21 @@ func (o *Options) takeLinuxProgram() error {
 	if o.Target.Platform != Machine {
 		return errNeedsMachine(path)
 	}
-	needs, err := neededBy(path)
+	needs, err := library.Host{}.Find(path)
 	if err != nil {
 		return errorf("", "%v", err)
 	}
-	for _, f := range append([]string{path}, needs...) {
+	for _, f := range append([]string{path}, filesOf(needs)...) {
 		real, err := filepath.EvalSymlinks(f)
 		if err != nil {
 			return errorf("install it anew", "%s: %v", f, err)
 		}
 		o.Volumes = append(o.Volumes, Volume{Host: real, Guest: f, Writable: true})
+	}
+	for _, v := range hostFiles(path, needs) {
+		if !covers(o.Volumes, v.Guest) {
+			o.Volumes = append(o.Volumes, v)
+		}
 	}
 	o.Args, o.linux = append([]string{path}, o.Args...), true
 	return o.Target.runsLinux()
@@ -77,83 +78,6 @@ func (o *Options) hasNoUser() error {
 // errNeedsMachine returns the error for a Linux program on a platform without ring 3.
 func errNeedsMachine(path string) error {
 	return errorf("use --platform vm", "%s is a Linux program, which needs Loam's kernel under it", path)
-}
-
-// errTooLarge is returned by bounded.
-var errTooLarge = errors.New("it is larger than the machine's memory")
-
-// bounded is a writer that accepts left more bytes, and then returns errTooLarge.
-type bounded struct {
-	to   io.Writer
-	left uint64
-}
-
-func (b *bounded) Write(p []byte) (int, error) {
-	if uint64(len(p)) > b.left {
-		return 0, errTooLarge
-	}
-	b.left -= uint64(len(p))
-	return b.to.Write(p)
-}
-
-// openRoot returns the archive of a root folder, of at most most bytes. The caller closes it.
-func openRoot(name string, most uint64) (*os.File, error) {
-	f, err := packRoot(name, most)
-	switch {
-	case errors.Is(err, errTooLarge):
-		return nil, errorf("give the machine more memory (-m)", "--root %s: %v", name, errTooLarge)
-	case err != nil:
-		return nil, errorf("name a folder, or a file that tar has made (.tar or .tar.gz)", "--root: %v", err)
-	}
-	return f, nil
-}
-
-func packRoot(name string, most uint64) (*os.File, error) {
-	st, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if st.IsDir() {
-		return filled(func(w io.Writer) error {
-			_, err := tarfs.Pack(w, name)
-			return err
-		}, most)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	if z, err := gzip.NewReader(f); err == nil {
-		defer f.Close()
-		f, err = filled(func(w io.Writer) error {
-			_, err := io.Copy(w, z)
-			return err
-		}, most)
-		if err != nil {
-			return nil, err
-		}
-	} else if st.Size() > int64(most) {
-		f.Close()
-		return nil, errTooLarge
-	}
-	if _, err := tar.NewReader(io.NewSectionReader(f, 0, st.Size()+int64(most))).Next(); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s is no archive: %w", name, err)
-	}
-	return f, nil
-}
-
-// filled returns a memory file with the output of fill. It fails with errTooLarge if that is more than most bytes.
-func filled(fill func(io.Writer) error, most uint64) (*os.File, error) {
-	f, err := memoryFile("root")
-	if err != nil {
-		return nil, err
-	}
-	if err := fill(&bounded{f, most}); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // isELF reports whether a path names an ELF file.

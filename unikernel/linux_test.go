@@ -100,7 +100,7 @@ func onHost(t *testing.T, args []string) string {
 	return string(out)
 }
 
-// A program of the host runs with its loader and libraries, and sees no other file of the host. A static program and a
+// A program of the host runs with its loader and libraries, and sees no other program of the host. A static program and a
 // program in a root archive run as well.
 func TestLinuxProgramOfHost(t *testing.T) {
 	out, err := linuxCommand("/bin/echo", "hello", "there").CombinedOutput()

@@ -39,3 +39,6 @@ func asRoot(t *testing.T, why string) {
 		t.Skip(why)
 	}
 }
+
+// A program of the host finds the libraries and the data that the C library opens at run time.
+func TestLinuxHostFiles(t *testing.T) { compareC(t, "hostfiles") }

@@ -65,16 +65,15 @@ func differing(got, want string) string {
 // varying matches what differs from run to run: IDs, addresses, times, and how the output of two threads is interleaved.
 var varying = regexp.MustCompile(`LWP \d+|process \d+|0x[0-9a-f]+|\[pid +\d+\]|si_pid=\d+|si_[us]time=\d+( /\* [0-9.]+ s \*/)?|Process \d+`)
 
-// Debian's gdb runs a program with threads: breakpoints, steps, a backtrace, watchpoints by the debug registers, a call of a
-// function. The output is that of Linux.
-func TestLinuxDebugger(t *testing.T) {
-	root := rootWith(t, "/usr/bin/gdb", "/bin/dash")
-	srv := filepath.Join(root, "srv")
+// debuggerRoot creates a root folder with Debian's gdb, and a C program in /srv with its source. It returns both folders.
+func debuggerRoot(t *testing.T, program string) (root, srv string) {
+	root = rootWith(t, "/usr/bin/gdb", "/bin/dash", "/bin/sleep", "/bin/cat")
+	srv = filepath.Join(root, "srv")
 	if err := os.Mkdir(srv, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	compiled(t, srv, "threads")
-	for _, name := range []string{"threads.c", "commands.gdb"} {
+	compiled(t, srv, program)
+	for _, name := range []string{program + ".c", "commands.gdb"} {
 		data, err := os.ReadFile(filepath.Join("testdata/trace", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(srv, name), data, 0o644)
@@ -93,7 +92,12 @@ func TestLinuxDebugger(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	script := "cd /srv; SHELL=/bin/dash LC_ALL=C.UTF-8 exec gdb -q -nx -batch -x commands.gdb ./threads 2>/dev/null"
+	return root, srv
+}
+
+// sameSession runs a script with a debugger in /srv on this host and on Loam, and compares the output, which must contain
+// a text.
+func sameSession(t *testing.T, root, srv, script, text string) {
 	host := exec.Command("/bin/dash", "-c", strings.Replace(script, "/srv", srv, 1))
 	out, _ := host.Output()
 	plain := func(out []byte) string { // the columns depend on the number of digits of process IDs
@@ -103,9 +107,28 @@ func TestLinuxDebugger(t *testing.T) {
 	cmd := linuxCommand("/bin/dash", "-c", script)
 	cmd.Env = append(cmd.Env, withFiles+"="+root, onMachine+"=1500")
 	out, _ = cmd.Output()
-	if got := plain(out); got != want || !strings.Contains(got, "Hardware read watchpoint") {
+	if got := plain(out); got != want || !strings.Contains(got, text) {
 		t.Error(differing(got, want))
 	}
+}
+
+// Debian's gdb runs a program with threads: breakpoints, steps, a backtrace, watchpoints by the debug registers, a call of a
+// function. The output is that of Linux.
+func TestLinuxDebugger(t *testing.T) {
+	root, srv := debuggerRoot(t, "threads")
+	sameSession(t, root, srv, "cd /srv; SHELL=/bin/dash LC_ALL=C.UTF-8 exec gdb -q -nx -batch -x commands.gdb ./threads 2>/dev/null", "Hardware read watchpoint")
+}
+
+// Debian's gdb attaches to a running program with threads, changes its variables, and detaches. The program continues.
+func TestLinuxDebuggerAttaches(t *testing.T) {
+	root, srv := debuggerRoot(t, "attach")
+	const script = `cd /srv; ./attach > log & p=$!
+until read line < log; do sleep 0.1; done 2>/dev/null
+SHELL=/bin/dash LC_ALL=C.UTF-8 gdb -q -nx -batch -iex 'set debug-file-directory /none' -iex 'set print address off' -p $p \
+-ex 'thread apply all -s -q frame function work' -ex 'print sum' -ex 'set var sum=100' -ex 'set var go=1' -ex detach > out 2>/dev/null
+while read a b; do case "$a$b" in *work*|*\$1*|*Inferior*) echo $b;; esac; done < out
+wait $p; echo $?; cat log`
+	sameSession(t, root, srv, script, "work (arg=) at attach.c")
 }
 
 // Debian's strace shows the same calls as on Linux, of a program and of its children, and the counts of -c.

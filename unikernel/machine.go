@@ -84,7 +84,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	if n.config.Terminal, err = o.wantsTerminal(); err != nil {
 		return 0, err
 	}
-	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.Env, n.config)}.Encode()
+	words, err := boot.Config{Args: append([]string{program}, o.Args...), Env: environment(o.base(), o.Env, n.config)}.Encode()
 	if err != nil {
 		return 0, errorf("leave it out", "%v", err)
 	}
@@ -123,8 +123,8 @@ func prepared(program string, files []byte) ([]byte, error) {
 	return data, err
 }
 
-// fill returns the image that the machine boots. It returns an error if the image does not fit into its
-// memory.
+// fill returns the image that the machine boots: the bootable program and the archives. It returns an error
+// if the image does not fit into its memory.
 func (m *MachineConfig) fill(program string, archives func() ([]byte, error)) ([]byte, error) {
 	files, err := archives()
 	if err != nil {

@@ -136,8 +136,8 @@ func copyFile(from, to string) error {
 	return writeFile(to, data)
 }
 
-// borrow makes l build from a copy of the module that contains p. The go.mod in effect is not changed: a
-// changed copy of it is used as well.
+// borrow changes l so that the program is built from a copy of the module that contains the package p. The
+// build also uses a changed copy of the go.mod in effect, and the original stays unchanged.
 func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	if p.Module == nil || p.Module.Dir == "" {
 		return errorf("give it as path@version", "%s is in no module", p.ImportPath)

@@ -120,7 +120,7 @@ func TestBorrowedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	modfile := strings.TrimPrefix(l.flags[0], "-modfile=")
-	again := make(chan error, 1) // closed never; carries the error of each concurrent build
+	again := make(chan error, 1) // never closed; each concurrent build sends its error once
 	go func() {
 		for range 5 {
 			if _, err := locate(t.Context(), c, target); err != nil {

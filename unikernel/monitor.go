@@ -30,7 +30,7 @@ type monitor struct {
 
 	output, errors, control, time *os.File // read ends of pipes for the output ports that package boot defines
 	signals                       *os.File
-	channel                       *os.File // the program's standard streams (package channel); nil: they use the ports
+	channel                       *os.File // connection for the program's standard streams (package channel); nil: the streams use I/O ports of the machine
 
 	said      complaints // beginning of QEMU's standard error
 	complaint io.Writer  // writer for QEMU's standard error; &said unless set otherwise
@@ -74,13 +74,13 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
-		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // with it, MMIO devices implement virtio 1.0
+		m.args = append(m.args, "-global", "virtio-mmio.force-legacy=false") // with this option, MMIO devices implement virtio 1.0
 	}
 	return m
 }
 
-// load passes the program and its configuration to QEMU, and creates the ports that connect them to this
-// process.
+// load passes the program and its configuration to QEMU, and creates the ports that connect the machine to
+// this process.
 func (m *monitor) load(program, config []byte) error {
 	kernel, err1 := m.memory("image", program)
 	words, err2 := m.memory("config", config)
@@ -376,7 +376,7 @@ type serial struct {
 // serialTime is the default patience.
 const serialTime = 2 * time.Second
 
-// loop serves the port until done is closed. If the kernel does not read, an answer is lost. If it does not
+// loop serves the port until the channel done is closed. If the kernel does not read, an answer is lost. If it does not
 // read a signal that ends programs, the machine is killed, because nothing else would end it.
 func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-chan struct{}) {
 	for {

@@ -117,7 +117,7 @@ func openNetwork(o *Network, hostname string, platform Platform, queues int) (*n
 	return n, nil
 }
 
-// give adds a file to those that the guest inherits, and returns its descriptor number in the guest.
+// give adds f to the files that the guest inherits, and returns its descriptor number in the guest.
 func (n *network) give(f *os.File) int {
 	n.files = append(n.files, f)
 	return firstGuestFD + len(n.files) - 1
@@ -149,11 +149,8 @@ func (n *network) addFiles(o *Options) (err error) {
 		return err
 	}
 	if !o.rootDisk {
-		root, err := openRoot(o.Root, o.Machine.Memory)
-		if err != nil {
-			return err
-		}
-		n.config.Mounts = []guest.Mount{{Archive: give(root), Path: "/"}}
+		n.config.Mounts = []guest.Mount{{Archive: give(o.root), Path: "/"}}
+		o.root = nil
 	}
 	more, err := packVolumes(volumes, give)
 	n.config.Mounts = append(n.config.Mounts, more...)
@@ -175,7 +172,7 @@ func (n *network) addVolumes(volumes []Volume, platform Platform) error {
 	return err
 }
 
-// load adds an archive to those loaded into a virtual machine, and returns its number.
+// load adds f to the archives that are loaded into a virtual machine, and returns its number.
 func (n *network) load(f *os.File) int {
 	n.archives = append(n.archives, f)
 	return firstArchive + len(n.archives) - 1

@@ -55,7 +55,7 @@ func ChooseMachine(ctx context.Context) (Choice, error) {
 	return Choice{Platform: Machine, Emulator: e}, err
 }
 
-// flags returns given with the linker flags that the platform needs.
+// flags returns the given flags with the linker flags that the platform needs.
 func (p Platform) flags(given []string) []string {
 	if p != Machine {
 		return given

@@ -30,7 +30,7 @@ func (p *port) copy() {
 	}
 }
 
-// take copies what is in the pipe now.
+// take copies the bytes that are in the pipe now, and does not wait for more.
 func (p *port) take() {
 	if conn, err := p.from.SyscallConn(); err == nil {
 		conn.Control(func(fd uintptr) { p.takeFrom(fd) })

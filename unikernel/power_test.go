@@ -16,7 +16,8 @@ import (
 	"loam/internal/race"
 )
 
-// powerCuts is the variable with the number of times that TestSQLitePowerCut cuts the power; without it, 2.
+// powerCuts is the environment variable with the number of times that TestSQLitePowerCut kills the machine;
+// the default is 2.
 const powerCuts = "LOAM_POWER_CUTS"
 
 // SQLite in ring 3 inserts rows into a database on a disk, and the machine is killed at a random moment. Each time, the

@@ -168,7 +168,8 @@ func parseVersion(out string) (version string, ok bool) {
 	return version, err1 == nil && err2 == nil && new
 }
 
-// firstLine returns the first line, which in QEMU's output is the cause of the others.
+// firstLine returns the first line of s: in QEMU's output, the first message is the cause of the other
+// messages.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -292,7 +293,7 @@ func bootProbe(ctx context.Context, program string, by Emulator) error {
 	return nil
 }
 
-// alarm is a writer that calls ring once, as soon as its input contains a word.
+// alarm is a writer that calls the function ring once, as soon as its input contains a word.
 type alarm struct {
 	word string
 	ring func()

@@ -60,7 +60,7 @@ const mostResults = 4 << 30
 // errResults is returned if a program sends more than mostResults.
 var errResults = errors.New("the program leaves files of more than 4 GiB")
 
-// receiveResults reads an archive and writes those files in it that are wanted.
+// receiveResults reads an archive, and writes the files in it whose names are in wanted.
 func receiveResults(from io.Reader, wanted []string) error {
 	var failed error
 	var size int64
@@ -94,8 +94,8 @@ func writeResult(name string, from io.Reader) error {
 	return errors.Join(err, f.Close())
 }
 
-// takeResults prepares the guest to send results. wait waits for the transfer after the guest has ended; it
-// must be called.
+// takeResults prepares the guest to send results. The function wait waits for the
+// transfer after the guest has ended; it must be called.
 func (n *network) takeResults(r results, platform Platform) (wait func() error, err error) {
 	n.config.Results, n.config.ResultFolders = r.files, r.folders
 	if len(r.files) == 0 {

@@ -35,10 +35,13 @@ type Options struct {
 	Shared  []Shared      // folders of the host that the program can read and change
 	Machine MachineConfig // settings of the virtual machine, for platform Machine
 
-	// Root contains the root folder of a Linux program. It is a folder, a tar archive (which may be compressed by
-	// gzip), or an image of an ext4 file system, which becomes the root itself. Target.Args then has the program's path
-	// in it. Empty: the program is a file of the host.
+	// Root contains the root folder of a Linux program. It is a folder, a tar archive, an image of a container (package
+	// rootfs), or an image of an ext4 file system, which becomes the root itself. Target.Args then has the program's path
+	// in it; it may be empty if an image names the program. Empty: the program is a file of the host.
 	Root string
+	// Entrypoint replaces the Entrypoint of an image of a container. Empty: the arguments are the program. nil: the image
+	// decides.
+	Entrypoint *string
 	// RootReadOnly and RootSnapshot apply to a root that is an image, as in Disk.
 	RootReadOnly, RootSnapshot bool
 	// Disks are disk images, in the order of their numbers.
@@ -61,6 +64,9 @@ type Options struct {
 	linux    bool // the target is a Linux program (an ELF file)
 	results  results
 	rootDisk bool // Disks[0] contains the root file system
+
+	root    *os.File // archive of the root folder; nil: none, or it is on a disk
+	baseEnv []string // environment to which Env is added; nil: this process's
 }
 
 // slowBuild is the delay before Options.Slow is called. A build with nothing to do takes a tenth of it.
@@ -73,6 +79,7 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if err := o.takeLinuxProgram(); err != nil {
 		return 0, err
 	}
+	defer o.closeRoot()
 	o.withRootImage()
 	if _, err := o.wantsTerminal(); err != nil {
 		return 0, err
@@ -136,8 +143,8 @@ func (o *Options) queues() int {
 	return 1
 }
 
-// onNetwork runs the program that build returns, with further volumes. It opens the network before it builds, so that errors in
-// the network's configuration are reported at once.
+// onNetwork runs the program that the function build returns, with further volumes. It opens the network before it
+// builds, so that errors in the network's configuration are reported at once.
 func onNetwork(o *Options, build func() (program string, more []Volume, err error)) (status int, err error) {
 	hostname, err := os.Hostname()
 	if err != nil {

@@ -69,8 +69,12 @@ func TestMain(m *testing.M) {
 		}
 		disks = append(disks, d)
 	}
+	target := Target{Args: os.Args[1:2], Platform: platform}
+	if os.Args[1] == "" {
+		target.Args = nil
+	}
 	status, err := Run(context.Background(), Options{
-		Target:  Target{Args: os.Args[1:2], Platform: platform},
+		Target:  target,
 		Machine: MachineConfig{Memory: memory << 20, Model: os.Getenv(onModel), CPUs: cpus},
 		Args:    os.Args[2:],
 		Volumes: testVolume(),
@@ -79,6 +83,8 @@ func TestMain(m *testing.M) {
 		Env:     testEnv(),
 		Root:    os.Getenv(withFiles),
 		User:    os.Getenv(asUser),
+
+		Entrypoint: testEntrypoint(),
 
 		RootSnapshot: os.Getenv(withSnapshot) != "",
 		Disks:        disks,
@@ -125,8 +131,25 @@ func testShared() (all []Shared) {
 
 // testEnv returns the program's variables that place temporary files in the folder of inFolder.
 func testEnv() []string {
+	if kv := os.Getenv(withEnv); kv != "" {
+		return []string{kv}
+	}
 	if folder := os.Getenv(inFolder); folder != "" {
 		return []string{"TMPDIR=" + folder}
+	}
+	return nil
+}
+
+// withEnv is a variable with a variable of the program, KEY=VALUE. withEntrypoint is one that sets Options.Entrypoint.
+const (
+	withEnv        = "LOAM_TEST_ENV"
+	withEntrypoint = "LOAM_TEST_ENTRYPOINT"
+)
+
+// testEntrypoint returns the program that replaces an image's Entrypoint; nil: none.
+func testEntrypoint() *string {
+	if program, ok := os.LookupEnv(withEntrypoint); ok {
+		return &program
 	}
 	return nil
 }

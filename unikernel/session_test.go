@@ -29,7 +29,7 @@ type session struct {
 	typist, terminal *os.File
 	chunks           chan []byte // sent by receive, which closes it at the end; received by await; unbuffered
 	shown            bytes.Buffer
-	seen             int // number of bytes of shown that await has already matched
+	seen             int // number of bytes of the field shown that the method await has already matched
 }
 
 // startSession starts a program on a terminal of its own, as the leader of a session.
@@ -130,7 +130,7 @@ func (s *session) end() (status int, shown string) {
 	}
 }
 
-// settings returns the settings of the terminal.
+// settings returns the settings of the session's terminal: the bytes of its struct termios, as a string for comparisons.
 func (s *session) settings() string {
 	b := make([]byte, termiosLen)
 	terminalControl(int(s.terminal.Fd()), linux.TCGETS, b)

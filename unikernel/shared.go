@@ -28,24 +28,29 @@ func (n *network) share(folders []Shared, platform Platform) error {
 	if len(folders) > maxShared {
 		return errorf("give folders that hold several", "a program cannot have more than %d folders with :rw", maxShared)
 	}
+	var memory []*os.File
 	for i, s := range folders {
-		socket, err := s.start()
+		c, err := s.start(platform != Machine)
 		if err != nil {
 			return err
 		}
 		g := guest.Shared{Server: i, Path: path.Clean(s.Guest), NoCache: s.NoCache}
 		if platform == Machine {
-			n.shared = append(n.shared, socket)
+			n.shared = append(n.shared, c.Socket)
 		} else {
-			g.Server = n.give(socket)
+			g.Server = n.give(c.Socket)
+			memory = append(memory, c.Memory)
 		}
 		n.config.Shared = append(n.config.Shared, g)
+	}
+	for i, m := range memory { // these descriptors are consecutive, because the seal allows a range
+		n.config.Shared[i].Memory = n.give(m)
 	}
 	return nil
 }
 
-// start starts the server of a folder, and returns the socket to it.
-func (s *Shared) start() (*os.File, error) {
+// start starts the server of a folder, and returns the connection to it.
+func (s *Shared) start(memory bool) (*server.Client, error) {
 	f, err := os.Open(s.Host)
 	if err != nil {
 		return nil, errorf("name a folder that is there and can be read", "-v %s: %v", s.Host, cause(err))
@@ -57,11 +62,11 @@ func (s *Shared) start() (*os.File, error) {
 	if !path.IsAbs(s.Guest) || path.Clean(s.Guest) == "/" {
 		return nil, errorf("name an absolute path other than /", "-v: %q is no place in the program's files", s.Guest)
 	}
-	socket, err := server.Start(f)
+	c, err := server.Start(f, memory)
 	if err != nil {
 		return nil, errorf("leave out :rw", "-v %s: its server cannot be started: %v", s.Host, err)
 	}
-	return socket, nil
+	return c, nil
 }
 
 // cause returns the error of the system call in a fs.PathError, without its path.

@@ -125,7 +125,8 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, 
 	return slices.Compact(all), err
 }
 
-// layout changes when the layout of a std folder changes, so that old folders are not used.
+// layout is part of the hash of a std folder. It is changed when the layout of such folders changes, so that
+// old folders are not used.
 const layout = "all of std goes first"
 
 // hashFiles returns a name for the inputs of an overlay.

@@ -26,7 +26,8 @@ type Target struct {
 // choosing returns those flags that select a program's files and modules. go list needs them too.
 func (t *Target) choosing() []string { return choosing(t.Flags) }
 
-// choosing returns the flags of given that select files and modules.
+// choosing returns the flags among the given build flags that select the program's files and modules, such as
+// -tags and -mod.
 func choosing(given []string) (flags []string) {
 	for _, f := range given {
 		switch name, _, _ := strings.Cut(f, "="); name {

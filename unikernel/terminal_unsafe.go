@@ -56,8 +56,8 @@ type terminals struct {
 	before map[int][]byte // original struct termios of each changed descriptor; guarded by mu
 }
 
-// control implements ioctl(2) on a terminal. It allows only requests about the terminal's settings and size. Others return
-// ENOTTY.
+// control implements ioctl(2) of the guest on a terminal of the host. It allows only requests about the terminal's
+// settings and size. Others return ENOTTY.
 func (t *terminals) control(fd, request int, arg []byte) syscall.Errno {
 	if request == channel.Suspend {
 		t.suspend()

@@ -9,8 +9,8 @@ import (
 // Files for a test. A test starts in the folder of its package. It gets more files of the host than other programs: files
 // that tests are known to read, also from the parent folder. Files that it writes stay in its own memory.
 
-// testVolumes returns the volumes for a test binary that starts in folder. plain is the file that it gets as its own; empty:
-// the test binary itself.
+// testVolumes returns the volumes for a test binary that starts in folder. The parameter
+// plain is the file that it gets as its own; empty: the test binary itself.
 func testVolumes(program, plain, folder string, platform Platform) (all []Volume) {
 	if !isModule(folder) && inModule(folder) {
 		above := filepath.Dir(folder)

@@ -82,7 +82,7 @@ func (t *toolchain) moveOut(c cache) error {
 	return nil
 }
 
-// linkAll creates symbolic links in to for all entries of from except one.
+// linkAll creates symbolic links in one folder (to) for all entries of another folder (from) except one.
 func linkAll(from, to, except string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -99,8 +99,8 @@ func linkAll(from, to, except string) error {
 	return nil
 }
 
-// linkTree recreates the folders of from in to, with hard links to its files, or with copies if the two are
-// on different devices.
+// linkTree recreates the folders of one folder (from) in another folder (to), with hard
+// links to the files, or with copies if the two are on different devices.
 func linkTree(from, to string) error {
 	return filepath.WalkDir(from, func(path string, e os.DirEntry, err error) error {
 		if err != nil {

@@ -8,8 +8,8 @@ import (
 	"loam/unikernel/image"
 )
 
-// knownTraps are functions with SYSCALL instructions that many programs contain and that have been
-// reviewed, with the reason why their cost does not matter.
+// knownTraps lists functions with SYSCALL instructions that many programs contain, and for each the reason
+// why the slow trap does not matter.
 var knownTraps = map[string]string{
 	"golang.org/x/sys/unix.SyscallNoError":    "sync, umask, getpgrp: Loam has nothing to do for them",
 	"golang.org/x/sys/unix.RawSyscallNoError": "getuid and its like, which do not wait",

@@ -13,8 +13,8 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Files of the host in a guest. They are packed when the guest starts (fs/tarfs), and the guest inherits
-// the archives. Its changes to them do not reach the host.
+// This file gives a guest files of the host. They are packed into archives when the guest starts (fs/tarfs),
+// and the guest inherits the archives. Changes that the guest makes to the files do not reach the host.
 
 // Volume is a folder or a file of the host that is copied into the guest.
 type Volume struct {
@@ -22,6 +22,7 @@ type Volume struct {
 	Guest    string // absolute path in the guest
 	Writable bool   // writes succeed and stay in the guest's memory; otherwise they fail with EROFS
 	own      bool   // only the files directly in the folder, each of at most mostOwn bytes
+	deferred bool   // a folder that the guest loads on first access
 }
 
 // systemFiles are files that programs expect on any system: users and groups, names of services and
@@ -123,11 +124,11 @@ func (v *Volume) pack(w io.Writer, number int) (guest.Mount, error) {
 	if err != nil {
 		return guest.Mount{}, errorf("name a folder or a file that can be read", "-v %s: %v", v.Host, err)
 	}
-	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable}, nil
+	return guest.Mount{Archive: number, Path: path.Clean(v.Guest), File: !st.IsDir(), Writable: v.Writable, Deferred: v.deferred}, nil
 }
 
-// openVolumes packs the volumes and the system files. give passes an archive to the guest and returns its
-// number there.
+// openVolumes packs the volumes and the system files into archives. The function give
+// passes an archive to the guest and returns its number there.
 func openVolumes(volumes []Volume, give func(*os.File) int) ([]guest.Mount, error) {
 	c, err := openCache()
 	if err != nil {

@@ -62,7 +62,7 @@ func benchLoopback(b *testing.B) (client, server *net.TCPConn) {
 // move sends b.N chunks.
 func move(b *testing.B, from, to net.Conn) {
 	const chunk = 128 << 10
-	done := make(chan error, 1) // sent to once, when everything has been read
+	done := make(chan error, 1) // receives one value, when everything has been read
 	go func() {
 		_, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(to, int64(b.N)*chunk), make([]byte, chunk))
 		done <- err

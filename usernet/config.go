@@ -193,7 +193,7 @@ func place(a *netip.Addr, p netip.Prefix, n byte) {
 	*a = netip.AddrFrom4(b)
 }
 
-// place6 is place for IPv6 prefixes.
+// place6 does for IPv6 prefixes what the function place does for IPv4 prefixes.
 func place6(a *netip.Addr, p netip.Prefix, n byte) {
 	if a.IsValid() {
 		return
@@ -203,7 +203,8 @@ func place6(a *netip.Addr, p netip.Prefix, n byte) {
 	*a = netip.AddrFrom16(b)
 }
 
-// checkAddresses6 is checkAddresses for IPv6.
+// checkAddresses6 validates the IPv6 prefix and addresses, as checkAddresses does for
+// IPv4.
 func (c *Config) checkAddresses6() error {
 	p := c.Prefix6
 	if p.Bits() != 64 || !p.Addr().Is6() || p.Addr().Is4In6() || p.Addr().IsMulticast() || p.Addr().IsLinkLocalUnicast() {

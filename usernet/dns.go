@@ -166,7 +166,8 @@ func (d *dnsForwarder) serveConn(ctx context.Context, c net.Conn) {
 	}
 }
 
-// replyTCP is reply for a query over TCP. It also enforces the limit on pending queries.
+// replyTCP is like the method reply, for a query over TCP. It also enforces the limit on
+// pending queries.
 func (d *dnsForwarder) replyTCP(ctx context.Context, query []byte) []byte {
 	if !d.queries.take() {
 		return d.refuse(query)

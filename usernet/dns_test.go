@@ -168,7 +168,7 @@ func TestDNSAnswerOfAServerIsPassedOn(t *testing.T) {
 }
 
 func TestDNSQueryIdentifiersAreUnpredictable(t *testing.T) {
-	var mu sync.Mutex // guards seen
+	var mu sync.Mutex // guards the map seen
 	seen := make(map[uint16]bool)
 	s := newFakeServer(t, func(n string, q []byte) [][]byte {
 		mu.Lock()

@@ -16,7 +16,7 @@ type flow struct {
 	key   flowKey
 	guest *stack.UDPConn
 	host  hostPeer
-	bell  bell // notified when the socket guest may be readable
+	bell  bell // notified when the socket in the field guest may be readable
 
 	used atomic.Int64  // Gateway.now at the last datagram; the flow table reads it
 	seen time.Duration // value of used at the table's last inspection; owned by the table
@@ -91,7 +91,7 @@ func (f *flow) sendToGuest(g *Gateway, p []byte) {
 	g.countSent(err, UDPIn)
 }
 
-// countSent adds one to the counter passed, or to UDPDropped if err is not nil.
+// countSent adds one to the given counter, or to UDPDropped if err is not nil.
 func (g *Gateway) countSent(err error, passed Counter) {
 	if err != nil {
 		passed = UDPDropped

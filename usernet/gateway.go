@@ -21,8 +21,8 @@ type Gateway struct {
 	tally  tally
 
 	memory      *memory
-	connections slots // TCP connections in both directions
-	dials       slots // connection attempts to the host
+	connections slots // limit on TCP connections of both directions together
+	dials       slots // limit on concurrent connection attempts to the host
 	flows       *flowTable
 	pinger      *pinger // forwards echo requests of IPv4
 	pinger6     *pinger

@@ -37,8 +37,8 @@ func newHanding(conn *net.UnixConn) *handing {
 	return &handing{conn: conn, out: make(map[uint16]uint16), next: firstClient}
 }
 
-// take allocates a client port for a connection to the program's port to. It returns false if the program has exited or
-// no port is free.
+// take allocates a client port for a connection to a port of the program (to). It returns
+// false if the program has exited or no port is free.
 func (h *handing) take(to uint16) (uint16, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,7 +135,7 @@ func (g *Gateway) handConn(to uint16, fd int) {
 		return
 	}
 	resetHost(fd)
-	if _, taken := g.handing.give(port); taken { // if not taken, end has released the client port already
+	if _, taken := g.handing.give(port); taken { // if taken is false, handing.end has already released the client port
 		g.connections.give()
 		g.tally.count(PublishFailed)
 	}

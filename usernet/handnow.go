@@ -31,7 +31,7 @@ type handover struct {
 	sent int                  // result of trySend: bytes accepted
 }
 
-// init prepares the handover for writing to the socket host.
+// init prepares the handover for writing to the host's socket (the parameter host).
 func (h *handover) init(host syscall.Conn) (err error) {
 	h.raw, err = host.SyscallConn()
 	h.send = h.trySend

@@ -220,8 +220,9 @@ func TestIPv6Published(t *testing.T) {
 	}
 }
 
-// A listener for IPv6 only receives the connections refused over IPv4, from the gateway's
-// IPv6 address. A listener for both receives them over IPv4.
+// If a listener accepts only IPv6, it receives the connections that were refused over
+// IPv4; they come from the gateway's IPv6 address. If a listener accepts both, it
+// receives the connections over IPv4.
 func TestIPv6PublishedToIPv6Alone(t *testing.T) {
 	needLoopback6(t)
 	guest6 := netip.MustParseAddr("fd6c:6f61:6d00::f")

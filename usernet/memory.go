@@ -30,8 +30,8 @@ type memory struct {
 	bound int // maximum number of bytes that all relays together may hold
 
 	mu     sync.Mutex
-	relays map[*relay]struct{} // the relays that share the bound; under mu
-	spoilt int                 // number of calls of join and leave since the last call of divide; under mu
+	relays map[*relay]struct{} // the relays that share the bound; guarded by mu
+	spoilt int                 // number of calls of join and leave since the last call of divide; guarded by mu
 }
 
 func newMemory(bound int) *memory { return &memory{bound: bound, relays: map[*relay]struct{}{}} }

@@ -33,7 +33,8 @@ type echo struct {
 	reply func() // sends the reply to the guest
 }
 
-// newPinger creates a pinger with room for places requests. If socket is nil, the error why is logged at the guest's
+// newPinger creates a pinger. The parameter places is the number of requests for which it
+// has room. If socket is nil, the pinger logs an error, the parameter why, at the guest's
 // first ping.
 func newPinger(places int, socket *icmpSocket, why error, t *tally, log *slog.Logger) *pinger {
 	return &pinger{
@@ -56,7 +57,7 @@ func (g *Gateway) handlePing(r *stack.PingRequest) {
 	p.send(dst, r.Data, r.Reply)
 }
 
-// send sends an echo request to dst. reply is called when dst has replied.
+// send sends an echo request to dst. The function reply is called when dst has replied.
 func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	if p.socket == nil {
 		p.tally.count(PingNoSocket)
@@ -80,14 +81,14 @@ func (p *pinger) send(dst netip.Addr, data []byte, reply func()) {
 	p.tally.count(PingOut)
 }
 
-// take removes and returns the pending request to which a reply belongs. seq is the reply's sequence number, and from
-// its source address.
-func (p *pinger) take(from netip.Addr, seq uint16) (echo, bool) {
+// take removes and returns the pending request to which a reply belongs. seq is the
+// reply's sequence number, and source is its source address.
+func (p *pinger) take(source netip.Addr, seq uint16) (echo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	place := &p.waiting[int(seq)%len(p.waiting)]
 	e := *place
-	if e.reply == nil || e.seq != seq || e.dst != from {
+	if e.reply == nil || e.seq != seq || e.dst != source {
 		return echo{}, false
 	}
 	*place = echo{}

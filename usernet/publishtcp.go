@@ -102,7 +102,8 @@ func (g *Gateway) dialGuest(ctx context.Context, to netip.AddrPort) (net.Conn, e
 	return c, err
 }
 
-// publishConn connects to the guest and relays data between that connection and host.
+// publishConn connects to the guest and relays data between that connection and the
+// host's connection (the parameter host).
 func (g *Gateway) publishConn(to netip.AddrPort, host *net.TCPConn) {
 	g.tally.count(PublishTCP)
 	ctx, cancel := context.WithTimeout(g.ctx, guestPatience)

@@ -27,7 +27,8 @@ func (c *Config) reach(dst netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// reachPort is reach for an address with a port. Port 0 is not reachable.
+// reachPort is like the method reach, for an address with a port. Port 0 is not
+// reachable.
 func (c *Config) reachPort(dst netip.AddrPort) (netip.AddrPort, bool) {
 	addr, ok := c.reach(dst.Addr())
 	return netip.AddrPortFrom(addr, dst.Port()), ok && dst.Port() != 0

@@ -32,8 +32,8 @@ func TestRefusedIsReported(t *testing.T) {
 	wantReported(t, reported)
 }
 
-// Refused is also called if the program refuses a connection that was handed over. It is not called if the program
-// accepts one.
+// The callback Config.Refused is also called if the program refuses a connection that was
+// handed over. It is not called if the program accepts the connection.
 func TestRefusedByTheProgramIsReported(t *testing.T) {
 	checkLeaks(t)
 	reported := make(chan uint16, 10)

@@ -31,7 +31,7 @@ type relay struct {
 	bell    bell         // wakes the goroutine fromGuest at events of the guest's connection
 	ended   atomic.Int32 // number of streams that have ended, 0 to 2
 	aborted atomic.Bool
-	over    chan struct{} // closed when the relay ends: by end for the second stream, or by abort
+	over    chan struct{} // closed when the relay ends: by the second call of the method end, or by the method abort
 	once    sync.Once     // makes sure that over is closed once
 
 	handedOver atomic.Bool // the host's socket has accepted the guest's whole stream, including its end
@@ -203,8 +203,8 @@ func reset(c *net.TCPConn) {
 }
 
 // finish closes both connections after both streams have ended. Bytes that the guest has not acknowledged still use
-// memory. So the relay counts against the connection limit until the guest has acknowledged them, or until the time
-// linger has passed. The host's kernel completes the connection on the host's side.
+// memory. So the relay counts against the connection limit until the guest has acknowledged them, or until the
+// duration in the field linger has passed. The host's kernel completes the connection on the host's side.
 func (r *relay) finish() {
 	r.host.Close()
 	patience := time.NewTimer(r.linger)

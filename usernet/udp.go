@@ -12,7 +12,8 @@ import (
 // to the destination, so the guest receives replies only from there. In the terms of RFC 4787 this is address and
 // port-dependent mapping and filtering.
 
-// handleUDP creates a flow for the socket guest. The stack waits for it to return, so it does not block.
+// handleUDP creates a flow for a new socket on the guest's side, the parameter guest. The
+// stack waits until handleUDP returns, so it does not block.
 func (g *Gateway) handleUDP(guest *stack.UDPConn) {
 	dst := guest.LocalAddrPort()
 	to, ok := g.config.reachPort(dst)

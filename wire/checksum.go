@@ -18,9 +18,9 @@ import (
 // Rejected: adding the two 32-bit halves of each word to two 64-bit sums. It needs no carry, but one more instruction
 // for each word, and is slower by a third.
 
-// Sum adds the bytes of b to the partial sum initial. It treats the first byte as one at an even offset of the data. If
-// the length of b is odd, a zero byte is added after it. So if data is summed in several pieces, only the last piece
-// may have an odd length.
+// Sum adds the bytes of b to a partial sum (the parameter initial) and returns the new partial sum. It treats the
+// first byte as one at an even offset of the data. If the length of b is odd, a zero byte is added after it. So if
+// data is summed in several pieces, only the last piece may have an odd length.
 func Sum(b []byte, initial uint16) uint16 {
 	acc := uint64(bits.ReverseBytes16(initial))
 	var c uint64

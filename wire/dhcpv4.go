@@ -21,7 +21,7 @@ const (
 // DHCPv4Op is the direction of a message.
 type DHCPv4Op uint8
 
-// Directions.
+// Directions of a DHCP message.
 const (
 	DHCPv4BootRequest DHCPv4Op = 1 // client to server
 	DHCPv4BootReply   DHCPv4Op = 2 // server to client

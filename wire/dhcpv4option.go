@@ -18,7 +18,7 @@ import (
 // DHCPv4Option is the code of a DHCP option.
 type DHCPv4Option uint8
 
-// Codes (IANA bootp-dhcp-parameters).
+// Codes of DHCP options (IANA bootp-dhcp-parameters).
 const (
 	DHCPv4OptPad              DHCPv4Option = 0
 	DHCPv4OptSubnetMask       DHCPv4Option = 1
@@ -55,7 +55,7 @@ const (
 // DHCPv4Type is the message type (RFC 2132 section 9.6).
 type DHCPv4Type uint8
 
-// Message types.
+// Types of DHCP messages.
 const (
 	DHCPv4Discover DHCPv4Type = 1
 	DHCPv4Offer    DHCPv4Type = 2
@@ -174,8 +174,9 @@ func checkDHCPv4Sizes(size *[256]int32, o *DHCPv4Options) error {
 	return nil
 }
 
-// Each calls yield with each option until yield returns false. For a split option it calls yield with each piece, in
-// the order in which the pieces are joined. It omits the overload option.
+// Each calls the function yield with each option until yield returns false. For a split
+// option it calls yield with each piece, in the order in which the pieces are joined. It
+// omits the overload option.
 func (o *DHCPv4Options) Each(yield func(code DHCPv4Option, data []byte) bool) {
 	for _, area := range o.areas {
 		for {

@@ -39,7 +39,7 @@ const (
 	DHCPv6ServerPort = 547
 )
 
-// Codes of options (RFC 8415 section 24, RFC 3646 section 3).
+// Codes of DHCPv6 options (RFC 8415 section 24, RFC 3646 section 3).
 const (
 	opt6ClientID    = 1
 	opt6ServerID    = 2
@@ -84,7 +84,7 @@ type DHCPv6 struct {
 // DHCPv6IA is an identity association for non-temporary addresses (RFC 8415 section 21.4).
 type DHCPv6IA struct {
 	ID        uint32
-	T1, T2    uint32 // seconds until the client asks its server, and all servers, to extend the lease; 0: the client decides
+	T1, T2    uint32 // seconds until the client asks its server (T1) or any server (T2) to extend the lease; 0: the client decides
 	Status    uint16
 	Addresses []DHCPv6Address
 }
@@ -108,7 +108,8 @@ func ParseDHCPv6(b []byte) (m DHCPv6, err error) {
 	return m, nil
 }
 
-// options6 calls set with each option in b. It returns false if an option is malformed or set returns false.
+// options6 calls the function set with each option in b. It returns false if an option is
+// malformed or the function returns false.
 func options6(b []byte, set func(kind uint16, data []byte) bool) bool {
 	for len(b) > 0 {
 		if len(b) < 4 || len(b)-4 < int(binary.BigEndian.Uint16(b[2:])) {
@@ -157,7 +158,7 @@ func (m *DHCPv6) setOption(kind uint16, data []byte) bool {
 	return true
 }
 
-// assign sets *to and returns true.
+// assign stores value in *to and returns true.
 func assign[T any](to *T, value T) bool { *to = value; return true }
 
 // parse parses the option without its header. It returns false if the option is invalid.

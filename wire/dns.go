@@ -15,7 +15,7 @@ import (
 // DNSType is the type of a record or of a question (IANA dns-parameters).
 type DNSType uint16
 
-// Types.
+// Types of DNS records and queries.
 const (
 	DNSTypeA     DNSType = 1
 	DNSTypeNS    DNSType = 2
@@ -37,7 +37,7 @@ const DNSClassIN DNSClass = 1
 // DNSRCode is the response code of a query (RFC 1035 section 4.1.1).
 type DNSRCode uint8
 
-// Response codes.
+// Response codes of DNS replies.
 const (
 	DNSNoError  DNSRCode = 0
 	DNSFormErr  DNSRCode = 1 // the server cannot interpret the query
@@ -175,7 +175,8 @@ func (m *DNS) checkRecords() error {
 	return nil
 }
 
-// parse parses the record at offset at of msg and returns the offset after it.
+// parse parses the record of msg that begins at the offset at, and returns the offset
+// after the record.
 func (r *DNSRecord) parse(msg []byte, at int) (next int, err error) {
 	if at, err = r.Name.parse(msg, at); err != nil {
 		return 0, err

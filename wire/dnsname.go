@@ -25,7 +25,8 @@ type DNSName struct {
 	n      uint8
 }
 
-// parse parses the name at offset at of msg and returns the offset after it.
+// parse parses the name in msg that begins at the offset at, and returns the offset after
+// the name.
 func (d *DNSName) parse(msg []byte, at int) (next int, err error) {
 	*d = DNSName{} // bytes after the first n are part of comparisons, so they must be zero
 	start, pointers := at, 0
@@ -113,8 +114,8 @@ func ParseDNSName(s string) (d DNSName, err error) {
 	return d, nil
 }
 
-// endLabel writes the length octet of a label at offset at. The label ends before offset end. It returns false if the
-// length is invalid.
+// endLabel writes the length octet of a label, which is at the offset at. The label ends
+// before the offset end. It returns false if the length is invalid.
 func (d *DNSName) endLabel(at, end int) bool {
 	n := end - at - 1
 	if n == 0 || n > maxDNSLabel || end >= maxDNSName {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// An ARP request for 10.0.2.2, without its padding.
+// capturedBroadcast is an ARP request for 10.0.2.2, without its padding.
 var capturedBroadcast = unhex(`ffffffffffff 0e12036ec250 0806
 	0001 0800 06 04 0001 0e12036ec250 0a00020f 000000000000 0a000202`)
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// All options (RFC 2890 section 2), and a payload of four bytes.
+// greFull is a packet whose header has all optional fields (RFC 2890 section 2). Its
+// payload has four bytes.
 var greFull = unhex(`b000 0800 0000 0000 00000007 00000009 45000014`)
 
 func TestGREWithAllOptions(t *testing.T) {

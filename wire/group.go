@@ -16,7 +16,7 @@ import (
 // GroupProtocol selects IGMP or MLD.
 type GroupProtocol uint8
 
-// Protocols.
+// Values of GroupProtocol.
 const (
 	IGMP GroupProtocol = iota
 	MLD
@@ -74,7 +74,7 @@ func (p GroupProtocol) addr(b []byte) netip.Addr {
 // GroupKind is the kind of a message, independent of protocol and version.
 type GroupKind uint8
 
-// Kinds of messages.
+// Kinds of group membership messages.
 const (
 	GroupQuery  GroupKind = iota + 1 // a router asks which groups have members
 	GroupMember                      // report of an older version (IGMPv1, IGMPv2, MLDv1): the sender is a member of Group
@@ -112,7 +112,7 @@ type RecordType uint8
 
 // Types of records (RFC 9776 section 4.2.13). The first two report the current state, the other types a change.
 const (
-	ModeIsInclude   RecordType = 1 // packets from Sources only are received
+	ModeIsInclude   RecordType = 1 // only packets from Sources are received
 	ModeIsExclude   RecordType = 2 // packets from all sources except Sources are received
 	ChangeToInclude RecordType = 3
 	ChangeToExclude RecordType = 4
@@ -377,10 +377,13 @@ func putAddr(b []byte, a netip.Addr) int {
 	return copy(b, sixteen[:])
 }
 
-// IGMPChecksumOK verifies the checksum of the whole message b. The checksum also covers bytes after the message.
+// IGMPChecksumOK verifies the checksum of an IGMP message. The argument b is the whole
+// payload of the IP packet, because the checksum also covers bytes that follow the fields
+// of the message.
 func IGMPChecksumOK(b []byte) bool { return Sum(b, 0) == 0xffff }
 
-// PutIGMPChecksum sets the checksum of the whole message b, whose checksum field must be zero.
+// PutIGMPChecksum sets the checksum of the whole IGMP message b. Its checksum field must
+// be zero before the call.
 func PutIGMPChecksum(b []byte) { binary.BigEndian.PutUint16(b[2:], ^Sum(b, 0)) }
 
 // MulticastMAC returns the Ethernet address of an IPv4 or IPv6 multicast group.

@@ -124,7 +124,8 @@ func TestGroupMessagesRefused(t *testing.T) {
 	}
 }
 
-// RFC 9776 sections 4.1.1 and 8.8, RFC 9777 section 5.1.3.
+// Times are encoded as RFC 9776 sections 4.1.1 and 8.8 and RFC 9777 section 5.1.3 define
+// it.
 func TestGroupCodes(t *testing.T) {
 	for _, c := range []struct {
 		width           int
@@ -154,7 +155,7 @@ func TestIGMPChecksum(t *testing.T) {
 	}
 }
 
-// RFC 1112 section 6.4.
+// MulticastMAC4 maps a group to the MAC address that RFC 1112 section 6.4 defines.
 func TestMulticastMAC4(t *testing.T) {
 	if got := MulticastMAC4(addr("239.129.2.3")); got != mac("01:00:5e:01:02:03") {
 		t.Errorf("it is %v", got)

@@ -133,7 +133,8 @@ func (h *IPv4) Put(b []byte) {
 // IPv4Option is the type octet of an IPv4 option (RFC 791 section 3.1).
 type IPv4Option uint8
 
-// Options. If the top bit is set, every fragment carries a copy of the option.
+// Types of IPv4 options. If the top bit of the type is set, every fragment carries a copy
+// of the option.
 const (
 	OptEnd         IPv4Option = 0
 	OptNop         IPv4Option = 1

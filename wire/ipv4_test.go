@@ -20,7 +20,7 @@ var (
 )
 
 func TestIPv4OfACapturedFragment(t *testing.T) {
-	h, payload, err := ParseIPv4(append(capturedFragment[:68:68], 0, 0, 0)) // followed by padding
+	h, payload, err := ParseIPv4(append(capturedFragment[:68:68], 0, 0, 0)) // padding follows the packet
 	want := IPv4{
 		ID: 0x3cbe, FragOffset: 2960, TTL: 64, Protocol: ProtoICMP,
 		Src: addr("10.0.2.15"), Dst: addr("10.0.2.2"), PayloadLen: 48,
@@ -91,7 +91,7 @@ func TestIPv4RoundTrip(t *testing.T) {
 		{Src: a, Dst: b, TOS: 0xb8 | 3, ID: 0xffff, TTL: 255, Protocol: 255, DontFragment: true, PayloadLen: 1},
 		{Src: a, Dst: b, MoreFragment: true, PayloadLen: 8},
 		{Src: a, Dst: b, MoreFragment: true, DontFragment: true, FragOffset: 65504, PayloadLen: 8},
-		{Src: a, Dst: b, FragOffset: 65512, PayloadLen: 3}, // reaches the last possible byte of a datagram
+		{Src: a, Dst: b, FragOffset: 65512, PayloadLen: 3}, // a fragment that reaches the last possible byte of a datagram
 		{Src: a, Dst: b, PayloadLen: MaxIPv4 - IPv4MinLen},
 		{Src: a, Dst: b, Options: unhex("94 04 0000"), PayloadLen: 2},
 	} {

@@ -14,7 +14,7 @@ var (
 )
 
 func TestIPv6OfAnEcho(t *testing.T) {
-	h, payload, err := ParseIPv6(append(ipv6Echo[:len(ipv6Echo):len(ipv6Echo)], 0, 0)) // followed by padding
+	h, payload, err := ParseIPv6(append(ipv6Echo[:len(ipv6Echo):len(ipv6Echo)], 0, 0)) // padding follows the packet
 	want := IPv6{
 		FlowLabel: 0x12345, NextHeader: ProtoICMPv6, HopLimit: 64,
 		Src: addr("fe80::1"), Dst: addr("fe80::2"), PayloadLen: 16,

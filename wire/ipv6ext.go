@@ -60,8 +60,9 @@ type IPv6Option struct {
 	Data []byte
 }
 
-// NextIPv6Option returns the first option at or after offset at in a header's Data, and the offset of the next option.
-// It skips padding. ok is false at the end. It returns ErrOption for a malformed option.
+// NextIPv6Option returns the first option in a header's Data, beginning the search at the
+// offset at, and the offset of the next option. It skips padding. ok is false at the end.
+// It returns ErrOption for a malformed option.
 func NextIPv6Option(data []byte, at int) (o IPv6Option, next int, ok bool, err error) {
 	const pad1, padN = 0, 1
 	for at < len(data) {
@@ -110,9 +111,10 @@ func (h *IPv6Fragment) Put(b []byte) {
 	binary.BigEndian.PutUint32(b[4:], h.ID)
 }
 
-// SkipIPv6Ext returns the protocol after the extension headers at the front of b. next is the type of the first header.
-// The function is for callers that only classify a packet and need not act on the headers. later reports that the
-// packet is a fragment other than the first, so that its protocol is unknown. ok is false if b ends too early.
+// SkipIPv6Ext returns the protocol after the extension headers at the front of b. The parameter next is the
+// type of the first header. The function is for callers that only classify a packet and need not act on the
+// headers. later reports that the packet is a fragment other than the first, so that its protocol is unknown.
+// ok is false if b ends too early.
 func SkipIPv6Ext(next Protocol, b []byte) (proto Protocol, rest []byte, later, ok bool) {
 	for {
 		switch next {

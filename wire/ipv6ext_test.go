@@ -7,8 +7,8 @@ import (
 
 // Headers encoded by hand from RFC 8200 sections 4.2 to 4.6.
 var (
-	hopByHop6 = unhex(`11 00 0502 0000 0100`)                      // router alert, PadN
-	fragment6 = unhex(`11 00 0591 deadbeef`)                       // offset 1424, more
+	hopByHop6 = unhex(`11 00 0502 0000 0100`)                      // the options router alert and PadN
+	fragment6 = unhex(`11 00 0591 deadbeef`)                       // offset 1424; more fragments follow
 	destOpts6 = unhex(`06 01 1e02 abcd 00 0107 0000 0000 0000 00`) // an option of 2 bytes, padding of all kinds
 )
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Label 16, traffic class 5, the bottom of the stack, TTL 64: RFC 3032 figure 1.
+// mplsInner is an entry (RFC 3032 figure 1) with label 16, traffic class 5 and TTL 64. It
+// is the bottom of the stack.
 var mplsInner = unhex(`00010b40`)
 
 func TestMPLSEntry(t *testing.T) {

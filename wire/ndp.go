@@ -21,7 +21,7 @@ const (
 	linkAddrOptionLen = 8 // size in bytes of a link-layer address option with an Ethernet address
 )
 
-// Flags of an advertisement.
+// Flags of a neighbour advertisement.
 const (
 	ndRouter    = 1 << 31
 	ndSolicited = 1 << 30

@@ -51,7 +51,8 @@ func TestNeighborRefuses(t *testing.T) {
 	})
 }
 
-// RFC 4291 sections 2.5.1 and 2.7.1, RFC 2464 section 7.
+// The addresses of a station follow RFC 4291 sections 2.5.1 and 2.7.1 and RFC 2464
+// section 7.
 func TestAddressesOfStations(t *testing.T) {
 	if got := SolicitedNode(addr("4037::1:800:200e:8c6c")); got != addr("ff02::1:ff0e:8c6c") {
 		t.Errorf("the group is %v", got)

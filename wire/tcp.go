@@ -16,7 +16,7 @@ const (
 // TCPFlags are the control bits of a segment. AE (RFC 9768) is bit 8.
 type TCPFlags uint16
 
-// Control bits.
+// Control bits of a TCP segment.
 const (
 	FIN TCPFlags = 1 << iota
 	SYN

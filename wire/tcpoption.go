@@ -8,7 +8,7 @@ import "encoding/binary"
 // TCPOption is the kind octet of a TCP option.
 type TCPOption uint8
 
-// Kinds of TCP options.
+// Kinds of TCP options. The RFC in a comment defines the option.
 const (
 	TCPOptEnd           TCPOption = 0
 	TCPOptNop           TCPOption = 1

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// "hi\n" to port 9999, with a checksum computed in software.
+// capturedUDP is a datagram with the payload "hi\n" to port 9999. Its checksum was
+// computed in software.
 var capturedUDP = unhex(`a013 270f 000b ae3b 68690a`)
 
 func TestUDPOfACapturedDatagram(t *testing.T) {

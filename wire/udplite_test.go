@@ -34,7 +34,8 @@ func TestUDPLiteCoverage(t *testing.T) {
 	}
 }
 
-// Linux 6.18 sent this datagram, "some", with UDPLITE_SEND_CSCOV 8 from 127.0.0.1 to itself.
+// Linux 6.18 sent this datagram with the payload "some" from 127.0.0.1 to itself. The
+// option UDPLITE_SEND_CSCOV was 8.
 var capturedUDPLite = unhex(`9cc8 9cc9 0008 c7ce 736f6d65`)
 
 // The pseudo header has the number of UDP-Lite and the length of the whole datagram.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// RFC 7348 figure 1, with network 0x123456.
+// vxlanHeader is the header of RFC 7348 figure 1, with network 0x123456.
 var vxlanHeader = unhex(`08000000 12345600`)
 
 func TestVXLANHeader(t *testing.T) {

@@ -23,7 +23,7 @@ func addr(s string) netip.Addr { return netip.MustParseAddr(s) }
 
 func mac(s string) MAC { return MAC(unhex(strings.ReplaceAll(s, ":", " "))) }
 
-// patch returns a copy of b with the bytes p written at offset at.
+// patch returns a copy of b with the bytes p written at the offset at.
 func patch(b []byte, at int, p ...byte) []byte {
 	b = append([]byte(nil), b...)
 	copy(b[at:], p)

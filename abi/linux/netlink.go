@@ -22,12 +22,19 @@ const (
 	IFF_UP          = 1
 
 	IFLA_ADDRESS           = 1
+	IFLA_BROADCAST         = 2
 	IFLA_IFNAME            = 3
 	IFLA_MTU               = 4
+	IFLA_QDISC             = 6
 	IFLA_STATS             = 7
+	IFLA_TXQLEN            = 13
+	IFLA_OPERSTATE         = 16
+	IFLA_LINKMODE          = 17
 	IFLA_STATS64           = 23
+	IFLA_GROUP             = 27
 	NDA_DST                = 1
 	NDA_LLADDR             = 2
+	NETLINK_GET_STRICT_CHK = 12
 	NETLINK_KOBJECT_UEVENT = 15
 	NETLINK_ROUTE          = 0
 	NLMSG_DONE             = 3

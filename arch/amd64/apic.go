@@ -94,13 +94,14 @@ func (a APIC) MaxID() uint32 {
 	return 0xfe
 }
 
-// Done signals the end of the interrupt that is being served (EOI).
+// Done reports to the APIC that the handler of the current interrupt has finished (end of interrupt, EOI).
 func (a APIC) Done() { a.write(apicEOI, 0) }
 
-// StartTimer raises VectorTimer once, after a number of ticks; 0 stops the timer.
+// StartTimer starts the timer, which raises one interrupt with vector VectorTimer after a number of its
+// ticks; 0 stops the timer.
 func (a APIC) StartTimer(ticks uint32) { a.write(apicInitial, ticks) }
 
-// Timer returns the number of ticks left.
+// Timer returns the number of ticks until the timer's interrupt.
 func (a APIC) Timer() uint32 { return a.read(apicCurrent) }
 
 // send writes the command register and waits until the interrupt is delivered, which takes some cycles. It stops

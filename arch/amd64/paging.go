@@ -51,7 +51,8 @@ type Tables struct {
 // table returns the table at a physical address.
 func (t *Tables) table(pa uint64) *[entries]uint64 {
 	// Safety: pa comes from Root or from an entry; both are whole pages that were allocated for tables, and the
-	// window maps all memory. The detour by &addr is for vet, which cannot know that addr holds a pointer.
+	// window maps all memory. The conversion goes through &addr because go vet rejects a direct conversion of
+	// an integer to a pointer.
 	addr := t.Window + uintptr(pa)
 	return *(**[entries]uint64)(unsafe.Pointer(&addr))
 }

@@ -155,11 +155,10 @@ func (h *hba) loop() {
 	}
 }
 
-// distribute clears the controller's interrupt bits, then passes the interrupt to the ports, until
-// no bit is set. Section 5.5.3 has the other order. With that order, an event between the two steps
-// is lost if the controller latches events instead of following the state of its ports. The order
-// here costs at most one more read. A controller whose bits never clear is left to the next
-// interrupt.
+// distribute clears the controller's interrupt bits, then passes the interrupt to the ports, until no bit is
+// set. Section 5.5.3 has the other order. With that order, an event between the two steps is lost if the
+// controller latches events instead of following the state of its ports. The order here costs at most one
+// more read. If bits are still set after 64 rounds, distribute returns; the next interrupt calls it again.
 func (h *hba) distribute() {
 	const most = 64
 	for range most {

@@ -36,7 +36,7 @@ type port struct {
 	fresh   uint32 // issued commands that were not yet sent to the port
 	waiting uint32 // bit mask of slots: their commands are sent again one at a time, because a command failed
 	done    uint32 // slots of commands that have completed and that Take has not yet returned, one bit each
-	failed  uint32 // slots in done whose commands failed
+	failed  uint32 // slots in the field done whose commands failed
 	broken  bool   // a command has failed, and the port needs recovery
 }
 

@@ -37,7 +37,7 @@ const (
 type test struct {
 	name string
 	run  func(t *testing.T, d block.Device)
-	not  []Quirk // skipped for a device with one of these
+	not  []Quirk // the test is skipped for a device with one of these quirks
 }
 
 var tests = []test{
@@ -67,7 +67,7 @@ func Run(t *testing.T, open Make, quirks ...Quirk) {
 		}
 		t.Run(test.name, func(t *testing.T) {
 			before := leak.Goroutines()
-			t.Cleanup(func() { leak.Check(t, before) }) // this cleanup runs after the cleanups of open, which close the device
+			t.Cleanup(func() { leak.Check(t, before) }) // this cleanup runs after the cleanups of the function open, which close the device
 			d := open(t)
 			if d.Size() < MinSize {
 				t.Fatalf("%d bytes are too few for the suite", d.Size())

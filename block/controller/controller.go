@@ -53,7 +53,7 @@ type Device struct {
 	stop     func() error
 	free     func()
 
-	broken  chan error    // one place: Fail sends the first failure, later ones are dropped; loop receives
+	broken  chan error    // capacity 1: Fail sends the first failure, later ones are dropped; loop receives
 	done    chan struct{} // closed by Close, which ends the loops of the queues
 	crew    crew.Crew
 	closing sync.Once

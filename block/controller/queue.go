@@ -49,7 +49,7 @@ type queue struct {
 	device *Device
 	ring   Ring
 
-	mu     sync.Mutex // guards all below, and the methods of ring
+	mu     sync.Mutex // guards all fields below, and the methods of the field ring
 	slots  *Slots
 	memory *memory
 	paused bool  // the ring is recovering after an error: requests wait

@@ -20,7 +20,7 @@ type Slots struct {
 	free    []int // indices of the free slots, used as a stack
 	again   []int // slots waiting for their second step, in order
 	held    int   // number of steps that the hardware is processing
-	alone   bool  // the hardware is processing a step that must be alone
+	alone   bool  // the hardware is processing a step that runs alone: see Rules.Alone
 }
 
 // Rules describes the capabilities of the hardware.

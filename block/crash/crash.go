@@ -53,7 +53,7 @@ type Cursor struct {
 	unsettled  map[int64]*sector // the sectors that may have several values, by offset
 	writes     map[uint64]*write // the writes in flight, by the ID of their request
 	flushes    map[uint64]int    // the flushes in flight, by the ID of their request; the values are the indices in the log of their submissions
-	waiting    []*write          // completed writes that the next successful flush makes durable
+	waiting    []*write          // completed writes that are not durable yet; a successful flush that was submitted after their completion makes them durable
 }
 
 // New returns a cursor at the beginning of a log. base is the contents before the first event; it
@@ -211,8 +211,7 @@ func (c *Cursor) State(seed uint64) *memory.Device {
 	return c.image(newDice(rand.New(rand.NewPCG(seed, uint64(c.at))), int(seed%styles)).choose)
 }
 
-// image builds a state. choose returns the write whose value a sector has, or nil for the settled
-// value.
+// image builds a state. The function choose returns the write whose value a sector has, or nil for the settled value.
 func (c *Cursor) image(choose func(at int64, s *sector) *write) *memory.Device {
 	d := c.settled.Snapshot()
 	o := block.NewIO(d)

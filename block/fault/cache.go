@@ -88,8 +88,8 @@ func (c *cache) writeOut(d block.Device, s *single, queue int) error {
 	return nil
 }
 
-// cut writes some sectors to the device and drops the others. It returns the number of dropped
-// sectors.
+// cut simulates a power failure: it writes some of the cached sectors to the device and drops the others, as
+// the seed decides. It returns the number of dropped sectors.
 func (c *cache) cut(d block.Device, seed uint64) (dropped uint64) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	keep := rng.Float64()

@@ -89,8 +89,9 @@ type Device struct {
 	counts  Counts
 	gone    error // why requests are rejected; nil: they are accepted
 	closed  bool
-	// work has one place. It is sent to after a change of held, gone or cut (full: loop will look
-	// anyway); loop receives. It is never closed.
+	// work has capacity 1. A goroutine that changes the field machine, gone or cut sends a
+	// value, without blocking: if the channel is full, loop has not taken the earlier value
+	// yet, and will see the change when it does. Only loop receives. It is never closed.
 	work chan struct{}
 	cut  *uint64 // seed of a power cut that loop must carry out
 	done chan struct{}

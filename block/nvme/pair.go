@@ -15,7 +15,7 @@ const (
 	pageSize      = 4096
 )
 
-// errNonsense: the controller completed a command that it does not have.
+// errNonsense is the error for an invalid completion, for example for a command that is not in flight.
 var errNonsense = errors.New("nvme: the controller writes completions that make no sense")
 
 // pair is a submission queue and its completion queue (section 4.1), of the same size. It is used

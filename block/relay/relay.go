@@ -22,8 +22,8 @@ type Relay struct {
 	free   []*passed
 	count  int  // number of requests in the wrapped device
 	closed bool // Close was called: no further request is passed on
-	// ended has one place. Close and back send, without blocking, when the relay is closed and no
-	// request is left in the device. loop receives. It is never closed.
+	// ended has capacity 1. Close and back send, without blocking, when the relay is closed and no request is
+	// left in the device. loop receives. It is never closed.
 	ended chan struct{}
 }
 

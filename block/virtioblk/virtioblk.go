@@ -131,7 +131,7 @@ func (d *disk) describe(queues int) error {
 	return nil
 }
 
-// bound returns the device's limit v, but at most most; the device may have no limit.
+// bound returns the smaller one of the parameter most and the device's limit v; the device may have no limit.
 func bound(most int, v uint32) int { return int(min(uint64(most), uint64(v))) }
 
 func rangeBound(sectors uint32) int64 { return min(int64(sectors)*sectorSize, mostRange) }

@@ -202,7 +202,7 @@ func TestECAM(t *testing.T) {
 	body := make([]byte, mcfgLen-headerLen)
 	body = le.AppendUint64(body, 0xb0000000)
 	body = append(body, 0, 0, 0, 255, 0, 0, 0, 0)
-	body = le.AppendUint64(body, 0xb0000001) // not a multiple of the size of a bus
+	body = le.AppendUint64(body, 0xb0000001) // an address that is not a multiple of 1 MiB, the size of a bus
 	body = append(body, 0, 0, 0, 255, 0, 0, 0, 0)
 	f := newFirmware()
 	tables := f.open(t, f.root(2, f.table("MCFG", body)))

@@ -48,7 +48,7 @@ rounds. It also prints the cost of Loam's hook before a call does any work.`,
 			return printCosts(cmd.OutOrStdout(), r)
 		},
 	}
-	cmd.Flags().IntVar(&rounds, "rounds", 5, "how often each of the two has its turn")
+	cmd.Flags().IntVar(&rounds, "rounds", 5, "number of runs on each of the two systems")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object for programs")
 	return cmd
 }

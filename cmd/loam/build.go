@@ -48,8 +48,8 @@ program's plus one.`,
 		},
 	}
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write the image to `FILE`")
-	cmd.Flags().StringArrayVarP(&volumes, "volume", "v", nil, "put a folder or a file into the image, to read, `HOST[:GUEST]` (repeat for more)")
-	cmd.Flags().StringVar(&source, "source", "", "link Loam's packages from the checkout in `DIR`, and not those that this command carries")
+	cmd.Flags().StringArrayVarP(&volumes, "volume", "v", nil, "put a read-only copy of a folder or a file into the image, `HOST[:GUEST]` (repeat for more)")
+	cmd.Flags().StringVar(&source, "source", "", "link Loam's packages from the checkout in `DIR` instead of the copy in this command")
 	passed.register("build", cmd.Flags())
 	return cmd
 }

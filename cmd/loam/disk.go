@@ -88,7 +88,7 @@ func newDiskCreate() *cobra.Command {
 	cmd.Flags().StringVar(&size, "size", "", "the size of the image, `SIZE` in M or G")
 	cmd.Flags().StringVar(&c.Label, "label", "", "the name of the file system, `TEXT` of up to 16 bytes")
 	cmd.Flags().IntVar(&c.BlockSize, "block-size", 0, "bytes of a block, `N`: a power of two from 1024 to 65536 (default 4096, or 1024 below 64 MiB)")
-	cmd.Flags().Uint32Var(&c.Inodes, "inodes", 0, "the least number of files that it can hold, `N` (default: one for each 16 KiB)")
+	cmd.Flags().Uint32Var(&c.Inodes, "inodes", 0, "minimum number of files that the file system can hold, `N` (default: one for each 16 KiB)")
 	cmd.Flags().IntVar(&c.Reserved, "reserved", 0, "blocks that only user 0 may use, in `PERCENT`")
 	return cmd
 }
@@ -118,8 +118,8 @@ func newDiskCheck() *cobra.Command {
 		Short: "Check the file system of an image",
 		Long: `Check reads every structure of the file system and compares them, as e2fsck -fn does.
 The image is not changed: a journal that is not empty is recovered in memory. The exit
-status is 0 if nothing is wrong, 1 if something is, and 2 if it cannot be checked.
-e2fsck repairs what is found.`,
+status is 0 if the file system is intact, 1 if it is damaged, and 2 if it cannot be
+checked. e2fsck repairs damage.`,
 		Args: atLeast(1, 1, "IMAGE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := imagefile.Check(args[0])
@@ -170,8 +170,8 @@ func newDiskList() *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	cmd.Flags().BoolVarP(&long, "long", "l", false, "with mode, links, owner, group, size and time in UTC")
-	cmd.Flags().BoolVarP(&all, "recursive", "R", false, "with the folders below")
+	cmd.Flags().BoolVarP(&long, "long", "l", false, "show mode, links, owner, group, size and time in UTC, too")
+	cmd.Flags().BoolVarP(&all, "recursive", "R", false, "list the folders below, too")
 	return cmd
 }
 

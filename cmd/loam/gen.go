@@ -39,7 +39,7 @@ table with the rate that was reached and the spread of the gaps between frames.
 Frames carry a tag with a sequence number and the time. "loam gen sink" at the other end, or
 --rx in the same process, counts lost, duplicated and reordered frames, and measures latency.
 
-Methods, from the sockets of any program down to the driver:
+Methods, from ordinary sockets down to the driver:
 
 ` + methodList() + `
 By default, frames have the source addresses of the interface, and the next hop is resolved by
@@ -112,25 +112,25 @@ func (f *genFlags) register(cmd *cobra.Command) {
 	s.Name = "stream 1"
 	c.Streams = nil
 	s.Rate = pace.Rate{PerSecond: 1000}
-	flags.StringVar(&c.Method, "method", "ring", "how to send, `M`: see above")
-	flags.StringVar(&c.Interface, "dev", "", "the interface, `IF`")
+	flags.StringVar(&c.Method, "method", "ring", "method `M` by which frames are sent: see above")
+	flags.StringVar(&c.Interface, "dev", "", "interface `IF` on which frames are sent")
 	f.layers.register(flags)
-	parsedFlag(flags, &c.NextHop, parseMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
-	parsedFlag(flags, &s.Rate, pace.ParseRate, "rate", "1kpps", "how fast, `RATE`: 1Mpps, 2Gbps, 10GbpsL1, 50% of the line, or max")
-	parsedFlag(flags, &s.Spacing, pace.ParseSpacing, "spacing", "even", "how frames follow one another: even, poisson, or burst:`N` at once with a gap behind")
-	parsedFlag(flags, &s.Sizes, frame.ParseSizes, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: as small as can be)")
-	flags.IntVar(&s.Flows, "flows", 1, "source ports to go through, each a flow that is numbered by itself")
-	flags.Uint64Var(&s.Count, "count", 0, "end after so many frames")
-	flags.DurationVar(&c.Time, "time", 0, "end after this `time`, such as 10s (default: with Ctrl-C)")
-	flags.DurationVar(&c.Patience, "patience", method.DefaultPatience, "how long to wait where no frame leaves, as with a link that goes down")
-	flags.IntVar(&c.Queues, "queues", 1, "senders at once, each with a thread and a processor of its own")
-	flags.BoolVar(&c.Float, "float", false, "let the kernel choose the threads' processors, on a machine that others use too")
-	flags.IntVar(&c.Batch, "batch", 0, "frames that are handed over at once, at the most (default: the method's own, 64 to 4096; with tags no more than 256)")
-	flags.StringVar(&f.rx, "rx", "", "receive on this interface too, `IF`, and tell what was lost")
-	flags.Uint64Var(&s.Seed, "seed", 0, "of everything random: the same seed sends the same (default: another each time)")
-	flags.BoolVar(&s.Bare, "bare", false, "leave out the tag that a sink looks for")
+	parsedFlag(flags, &c.NextHop, parseMAC, "dst-mac", "", "`MAC` address of the next hop (default: resolved)")
+	parsedFlag(flags, &s.Rate, pace.ParseRate, "rate", "1kpps", "send at `RATE`: 1Mpps, 2Gbps, 10GbpsL1, 50% of the line, or max")
+	parsedFlag(flags, &s.Spacing, pace.ParseSpacing, "spacing", "even", "spacing of frames: even, poisson, or burst:`N`, which is N frames at once and then a gap")
+	parsedFlag(flags, &s.Sizes, frame.ParseSizes, "size", "", "size of frames, `N`, A-B, random:A-B, imix or imix:SIZE=WEIGHT,... (default: the smallest possible)")
+	flags.IntVar(&s.Flows, "flows", 1, "number of source ports, used in turn; the frames of each port are numbered as a flow of their own")
+	flags.Uint64Var(&s.Count, "count", 0, "end after this number of frames")
+	flags.DurationVar(&c.Time, "time", 0, "end after this `time`, such as 10s (default: at Ctrl-C)")
+	flags.DurationVar(&c.Patience, "patience", method.DefaultPatience, "time in which no frame could be sent, for example because the link is down, after which the run fails")
+	flags.IntVar(&c.Queues, "queues", 1, "number of senders that run at the same time, each with its own thread and processor")
+	flags.BoolVar(&c.Float, "float", false, "let the kernel choose the threads' processors, for a machine on which other programs run")
+	flags.IntVar(&c.Batch, "batch", 0, "maximum number of frames that are passed to the method at once (default: 64 to 4096, by method; with tags at most 256)")
+	flags.StringVar(&f.rx, "rx", "", "receive on interface `IF`, too, and report lost frames")
+	flags.Uint64Var(&s.Seed, "seed", 0, "seed of random values: the same seed gives the same frames (default: a new seed for each run)")
+	flags.BoolVar(&s.Bare, "bare", false, "send frames without the tag by which loam gen sink counts them")
 	flags.BoolVar(&c.Qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
-	flags.BoolVar(&c.Plain, "plain", false, "one datagram a message (method mmsg), also where the kernel could cut up several")
+	flags.BoolVar(&c.Plain, "plain", false, "put a single datagram into each message (method mmsg), even if the kernel could split larger messages")
 	flags.BoolVar(&c.LeaveChecksum, "leave-checksum", false, "leave the checksum of UDP or TCP to the device (methods packet and ring)")
 	flags.BoolVar(&c.Public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
@@ -139,8 +139,8 @@ func (f *genFlags) register(cmd *cobra.Command) {
 }
 
 func (f *templateFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.dst, "dst", "", "where to, `IP` or a prefix to go through")
-	flags.StringVar(&f.src, "src", "", "where from, `IP` (default: the interface's)")
+	flags.StringVar(&f.dst, "dst", "", "destination address `IP`, or a prefix whose addresses are used in turn")
+	flags.StringVar(&f.src, "src", "", "source address `IP` (default: the interface's)")
 	for _, one := range []struct{ flag, field, usage string }{
 		{"dport", "dport", "destination `port` (default: 9, discard)"},
 		{"sport", "sport", "source `port`"},
@@ -151,8 +151,8 @@ func (f *templateFlags) register(flags *pflag.FlagSet) {
 		_, err := parseMAC(s)
 		return setting{"eth.src", s}, err
 	}, "src-mac", "our `MAC` (default: the interface's)")
-	flags.StringVar(&f.text, "template", "", "what frames are made of, `LAYERS` with semicolons between, or @FILE (default: eth; ip; udp)")
-	listFlag(flags, &f.vary, parseSetting, "vary", "have a field change, `FIELD=PATTERN` (repeat for more)")
+	flags.StringVar(&f.text, "template", "", "headers of the frames: `LAYERS` separated by semicolons, or @FILE (default: eth; ip; udp)")
+	listFlag(flags, &f.vary, parseSetting, "vary", "change a field from frame to frame, `FIELD=PATTERN` (repeat for more)")
 }
 
 // parseSetting parses FIELD=PATTERN.

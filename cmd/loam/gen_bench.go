@@ -41,24 +41,24 @@ otherwise the counter of the interface. The methods take turns in several rounds
 table has the median, the minimum and the maximum.
 
 The figures of a veth depend on its peer, because the peer's work is done on the sender's
-processor. A peer that drops early shows more of the sender. The method tap is measured on
-an interface of its own, which the command removes.
+processor. The earlier the peer drops frames, the less of its work is measured. The method
+tap is measured on an interface of its own, which the command removes.
 
-The command keeps its privileges, because each method is opened in its turn.`,
+The command keeps its privileges, because it opens the methods one after another.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.config.Interface, "dev", "", "the interface, `IF`")
-	flags.StringVar(&f.dst, "dst", "", "where to, `IP`")
-	parsedFlag(flags, &f.config.NextHop, parseMAC, "dst-mac", "", "the next hop's `MAC` (default: ask for it)")
-	flags.StringSliceVar(&f.methods, "methods", nil, "only these, by `names` with commas between")
+	flags.StringVar(&f.config.Interface, "dev", "", "interface `IF` on which frames are sent")
+	flags.StringVar(&f.dst, "dst", "", "destination address `IP`")
+	parsedFlag(flags, &f.config.NextHop, parseMAC, "dst-mac", "", "`MAC` address of the next hop (default: resolved)")
+	flags.StringSliceVar(&f.methods, "methods", nil, "measure only the methods with these `names`, separated by commas")
 	flags.IntVar(&f.size, "size", frame.MinSize, "size of frames, FCS included")
-	flags.IntVar(&f.queues, "queues", 1, "with more than 1, measure each method with one and with so many")
+	flags.IntVar(&f.queues, "queues", 1, "if more than 1, measure each method with one queue and with this number of queues")
 	flags.BoolVar(&f.config.Float, "float", false, "let the kernel choose the threads' processors")
-	flags.DurationVar(&f.time, "time", 5*time.Second, "measure each for this `time` in all")
-	flags.IntVar(&f.options.Rounds, "rounds", 5, "in so many turns")
+	flags.DurationVar(&f.time, "time", 5*time.Second, "total `time` of the measurements of each method")
+	flags.IntVar(&f.options.Rounds, "rounds", 5, "number of turns among which that time is divided")
 	flags.BoolVar(&f.json, "json", false, "print a JSON object for programs")
 	flags.StringVar(&f.plot, "plot", "", "draw bars into `FILE`, as SVG")
 	flags.BoolVar(&f.config.Public, "public", false, "allow a public address")
@@ -130,7 +130,7 @@ func (f *genBenchFlags) run(cmd *cobra.Command) error {
 	return f.show(cmd, rows, counted)
 }
 
-// nothing reports whether no method could be measured.
+// nothing reports whether every row has an error instead of a measurement.
 func nothing(rows []bench.Row) bool {
 	for i := range rows {
 		if rows[i].Error == "" {

@@ -20,17 +20,17 @@ func newGenProbe() *cobra.Command {
 		Use:   "probe [flags] CIDR|ADDRESS|FIRST-LAST...",
 		Short: "Find the addresses of large ranges that answer, without losing answers",
 		Long: `Probe sends a probe to every address of the ranges, and sends it again to addresses that do not
-answer: an ICMP echo request, a TCP SYN to ports, a UDP datagram, or an ARP request. The order
-looks random and needs no table. Answers are authenticated: a host that has not seen the probe
-cannot forge one.
+answer: an ICMP echo request, a TCP SYN to ports, a UDP datagram, or an ARP request. The order of the
+addresses is pseudo-random; it is computed, so the memory that probe needs does not grow with the
+ranges. Answers are authenticated: a host that has not seen the probe cannot forge one.
 
   loam gen probe 10.0.0.0/16 --allow-private
   loam gen probe 10.0.0.0/16 --allow-private --tcp 22,80,443 --rate 10k -O csv -o open.csv
   loam gen probe 192.168.1.0/24 --allow-private --arp
   loam gen probe --targets resolvers.txt --udp 53 --payload dns --resume run.state -o answers.json
 
-Without --rate it goes as fast as nothing is lost on this machine, to public
-addresses at 1000 a second; for more than that say --public. Networks that are
+Without --rate, the rate is the highest at which this machine loses nothing, but 1000
+probes a second to public addresses. More than that needs --public. Networks that are
 private, reserved or for documentation are left out unless they are allowed.
 
 With --resume FILE, the same command continues a run that was interrupted, for example by
@@ -38,15 +38,16 @@ Ctrl-C or a power failure.
 
 The targets must be behind one router, or all on the link of one interface. On a link, probe
 first resolves the Ethernet addresses of all targets, and then probes the targets that have one.
---arp only resolves. Answers arrive through memory that is
-shared with the kernel (--method tc, xdp or ring). With tc and xdp the kernel does not
-see the answers while the run lasts: echo replies with the identifier of the run, TCP or
-UDP to the source ports, and errors about either. A port that is open is not left half
-open: what the kernel does not reset, probe does.
+--arp only resolves.
+
+Answers arrive through memory that is shared with the kernel (--method tc, xdp or ring). With
+tc and xdp, the kernel does not see the answers while the run lasts. Answers are echo replies
+with the identifier of the run, TCP and UDP to the source ports, and ICMP errors about probes.
+Probe resets the connections to open ports that the kernel does not reset.
 
 Results go to standard output as JSON lines or CSV, progress to standard error.
-Once everything is open, root's privileges are given up. However the command ends,
-the interface is as it was.`,
+The command drops root's privileges after set-up. However it ends, the interface is
+unchanged afterwards.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.register(cmd)

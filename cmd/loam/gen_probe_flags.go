@@ -51,13 +51,13 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.IntVar(&c.Retries, "retries", 2, "number of further probes to an address without an answer")
 	flags.DurationVar(&c.RetryAfter, "retry-after", probe.DefaultRetryAfter, "time before a further probe")
 	flags.DurationVar(&c.Wait, "wait", probe.DefaultWait, "how long to wait for late answers at the end")
-	flags.StringVar(&o.Interface, "dev", "", "the interface, `IF` (default: the route's)")
+	flags.StringVar(&o.Interface, "dev", "", "interface `IF` on which probes are sent (default: the route's)")
 	flags.StringVar(&o.Method, "method", "", "tc, xdp, ring or packet (default: xdp where the device does not copy, else tc, else ring)")
 	parsedFlag(flags, &c.Path, f.parseSources, "src", "", "source `ADDRESSES`, up to 16: A,B,... or FIRST-LAST (default: the interface's)")
 	parsedFlag(flags, &c.LocalPorts, parseLocalPorts, "src-ports", "", "source ports of --tcp and --udp, `FIRST-LAST`, unused by other programs (default 61000-65535)")
 	parsedFlag(flags, &c.NextHopMAC, parseMAC, "dst-mac", "", "the router's `MAC` (default: resolved)")
 	flags.Uint8Var(&c.HopLimit, "ttl", probe.DefaultHopLimit, "time to live, or hop limit")
-	flags.Uint64Var(&c.Seed, "seed", 0, "seed of the order: the same seed, the same order (default: random)")
+	flags.Uint64Var(&c.Seed, "seed", 0, "seed of the order: the same seed gives the same order (default: a random seed)")
 	flags.Uint64Var(&c.Shards, "shards", 1, "number of runs that share the targets, with the same --seed")
 	flags.Uint64Var(&c.Shard, "shard", 0, "number of this run among them, from 0")
 	flags.Uint64VarP(&c.Most, "max-targets", "n", 0, "probe only this many targets, the first in the order: a sample (default: all)")
@@ -65,11 +65,11 @@ func (f *probeFlags) register(cmd *cobra.Command) {
 	flags.VarP(&value[probe.Format]{&o.Format, parseFormat, "json"}, "output", "O", "format of the results: json or csv")
 	flags.StringVarP(&o.OutputFile, "output-file", "o", "", "write the results to this `FILE`")
 	flags.StringVarP(&f.fields, "fields", "f", "", "fields of a result: answer,code,ttl,rtt_ms,from,time,mac")
-	parsedFlag(flags, &o.Filter, probe.ParseFilter, "filter", "", "only results for which all `CONDITIONS` hold, such as \"answer=syn-ack,reset ttl>64 rtt_ms<10\"; with one on the answer, as with --all")
+	parsedFlag(flags, &o.Filter, probe.ParseFilter, "filter", "", "report only results for which all `CONDITIONS` hold, such as \"answer=syn-ack,reset ttl>64 rtt_ms<10\"; a condition on the answer includes --all")
 	flags.BoolVar(&c.All, "all", false, "also report closed ports and errors")
 	flags.StringVar(&o.StateFile, "resume", "", "keep progress in this `FILE`, and continue from it after an interruption")
 	flags.StringVar(&f.metadata, "metadata", "", "write a summary as JSON to this `FILE`")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no progress, no summary")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no progress and no summary")
 	flags.BoolVar(&o.KeepPrivileges, "keep-privileges", false, "stay root after set-up")
 }
 
@@ -137,7 +137,7 @@ func parseFormat(s string) (probe.Format, error) {
 	return 0, &usageError{s + " is no output", "use --output json or --output csv"}
 }
 
-// whom reads the ranges of targets, and the ranges of addresses to exclude.
+// whom sets the targets of o, and the addresses that are excluded, from the arguments and the flags.
 func (f *probeFlags) whom(o *session.Options, args []string) (err error) {
 	if o.Targets, err = ranges("", args, "--targets", f.targets); err != nil {
 		return err
@@ -173,7 +173,7 @@ func ranges(flag string, given []string, fileFlag, file string) (list []target.R
 	return append(list, more...), nil
 }
 
-// kind sets the kind of probe, its ports and its payload.
+// kind sets the kind of probe, its ports and its payload in o, from the flags.
 func (f *probeFlags) kind(o *session.Options) (err error) {
 	c := &o.Probe
 	given := 0
@@ -228,7 +228,8 @@ func parsePorts(list string) (ports []uint16, err error) {
 	return ports, nil
 }
 
-// speed sets the rate. The default for public addresses is guard.ModestRate.
+// speed sets the rate of probes in o. Without --rate and without --public, the rate is guard.ModestRate if a
+// target is a public address; without --rate it is otherwise unlimited.
 func (f *probeFlags) speed(o *session.Options) error {
 	text := f.rate
 	if text == "" {
@@ -250,7 +251,7 @@ func (f *probeFlags) speed(o *session.Options) error {
 	return nil
 }
 
-// results sets the fields of the results.
+// results sets in o which fields of a result are written.
 func (f *probeFlags) results(o *session.Options) (err error) {
 	o.Fields = probe.DefaultFields(o.Probe.Kind)
 	if f.fields != "" {

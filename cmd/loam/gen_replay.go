@@ -62,17 +62,17 @@ refused and counted.`,
 	flags.SortFlags = false
 	f.flags = flags
 	c, rewrite := &f.config, &f.config.Rewrite
-	flags.StringVar(&f.sender.Interface, "dev", "", "the interface, `IF`")
-	flags.StringVar(&f.method, "method", "ring", "how to send: ring, packet, xdp, tc, pcap or tap")
-	flags.StringVar(&f.timing, "timing", "", "original: with the gaps that the frames had (what is done without --rate)")
-	parsedFlag(flags, &c.Rate, pace.ParseRate, "rate", "", "how fast instead, `RATE`: 1Mpps, 2Gbps, 10GbpsL1 or max")
-	flags.Float64Var(&c.Speed, "speed", 1, "with the original timing: gaps so many times shorter")
-	flags.IntVar(&c.Loops, "loops", 1, "send the file so many times; 0: until --time or Ctrl-C")
+	flags.StringVar(&f.sender.Interface, "dev", "", "interface `IF` on which frames are sent")
+	flags.StringVar(&f.method, "method", "ring", "method by which frames are sent: ring, packet, xdp, tc, pcap or tap")
+	flags.StringVar(&f.timing, "timing", "", "original: with the gaps of the capture, which is the default without --rate")
+	parsedFlag(flags, &c.Rate, pace.ParseRate, "rate", "", "send at `RATE` instead: 1Mpps, 2Gbps, 10GbpsL1 or max")
+	flags.Float64Var(&c.Speed, "speed", 1, "with the original timing: number by which the gaps are divided")
+	flags.IntVar(&c.Loops, "loops", 1, "number of times that the file is sent; 0: until --time or Ctrl-C")
 	flags.DurationVar(&c.Time, "time", 0, "end after this `time`; without --loops, the file is sent again until then")
-	listFlag(flags, &rewrite.Addresses, replay.ParseAddressMap, "map", "move addresses, `FROM=TO`, addresses or prefixes; if TO is larger, each loop has the next part of it (repeat for more)")
-	listFlag(flags, &rewrite.Ports, replay.ParsePortMap, "map-port", "move ports of UDP and TCP, `FROM=TO`, ports or FIRST-LAST, likewise (repeat for more)")
+	listFlag(flags, &rewrite.Addresses, replay.ParseAddressMap, "map", "replace addresses, `FROM=TO`, addresses or prefixes; if TO is larger, each loop uses the next part of TO (repeat for more)")
+	listFlag(flags, &rewrite.Ports, replay.ParsePortMap, "map-port", "replace ports of UDP and TCP in the same way, `FROM=TO`, ports or FIRST-LAST (repeat for more)")
 	parsedFlag(flags, &rewrite.Dst, parseMAC, "dst-mac", "", "send all frames to this `MAC`")
-	parsedFlag(flags, &rewrite.Src, parseMAC, "src-mac", "", "and from this `MAC`")
+	parsedFlag(flags, &rewrite.Src, parseMAC, "src-mac", "", "send all frames from this `MAC`")
 	flags.BoolVar(&f.sender.Qdisc, "qdisc", false, "send through the queueing discipline (methods packet and ring)")
 	flags.BoolVar(&f.public, "public", false, "allow public addresses at any rate")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
@@ -185,7 +185,7 @@ func openCapture(in io.Reader, name string) (*os.File, error) {
 	return spool, nil
 }
 
-// longSpan is a duration: for a replay that takes longer, the command prints a remark.
+// longSpan is a limit: if a replay will take longer, the command prints how to make it shorter.
 const longSpan = time.Hour
 
 // remark prints how the sent frames will differ from the captured frames.

@@ -36,8 +36,8 @@ func newGenSink() *cobra.Command {
 many were lost, duplicated or reordered, and the latency. Latency is measured between the sender's
 clock and this machine's: it is meaningful on one machine, or if the two clocks agree.
 
-With --reflect, tagged UDP is sent back. "loam gen --rx" on the sending interface then measures the
-round-trip time by one clock.
+With --reflect, UDP datagrams that carry the generator's tag are sent back. "loam gen --rx" on the
+sending interface then measures the round-trip time by one clock.
 
 A flow is identified by three numbers: the stream, the sender's queue, the flow. Sink cannot detect
 frames that were lost after the last arrival: compare with the sender's count. Each run of a sender has
@@ -63,12 +63,12 @@ privileges. A command that is killed leaves them enabled.`,
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.receiver.Interface, "dev", "", "the interface, `IF`")
+	flags.StringVar(&f.receiver.Interface, "dev", "", "interface `IF` on which frames are received")
 	flags.StringVar(&f.method, "method", "ring", "how to receive: ring, packet, xdp or tc")
-	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: with Ctrl-C)")
-	flags.BoolVar(&f.receiver.Promiscuous, "promiscuous", false, "take frames to any address, as long as the command runs")
+	flags.DurationVar(&f.time, "time", 0, "end after this `time` (default: at Ctrl-C)")
+	flags.BoolVar(&f.receiver.Promiscuous, "promiscuous", false, "receive frames to any Ethernet address while the command runs")
 	flags.BoolVar(&f.reflect, "reflect", false, "send tagged UDP back, to measure round trips: see loam gen --rx")
-	flags.BoolVar(&f.receiver.DeviceTime, "device-time", false, "take the device's times of frames, where it has a clock (methods ring and packet)")
+	flags.BoolVar(&f.receiver.DeviceTime, "device-time", false, "use the device's own receive timestamps, if it has a clock (methods ring and packet)")
 	flags.BoolVar(&f.keep, "keep-privileges", false, "stay root after set-up")
 	f.viewFlags.register(cmd)
 	return cmd

@@ -18,7 +18,7 @@ import (
 type value[T any] struct {
 	to    *T
 	parse func(string) (T, error)
-	text  string // as given, or the default
+	text  string // text of the flag as given, or its default
 }
 
 // Set implements pflag.Value.

@@ -24,9 +24,9 @@ type viewFlags struct {
 
 func (f *viewFlags) register(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVar(&f.tui, "tui", false, "show it live, on the whole terminal")
+	flags.BoolVar(&f.tui, "tui", false, "show the run live, on the whole terminal")
 	flags.BoolVar(&f.json, "json", false, "print JSON lines for programs")
-	flags.StringVar(&f.prom, "prom", "", "answer Prometheus at `ADDR`, such as 127.0.0.1:9100, under /metrics")
+	flags.StringVar(&f.prom, "prom", "", "serve metrics for Prometheus at `ADDR`, such as 127.0.0.1:9100, with the path /metrics")
 	flags.StringVar(&f.plot, "plot", "", "draw the rates over the time into `FILE`, as SVG")
 }
 
@@ -36,8 +36,8 @@ func (f *viewFlags) registerControl(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.http, "control", "", "change rates by HTTP at `ADDR`, such as 127.0.0.1:9101: GET /rate, and PUT /rate with {\"scale\": 0.5} or {\"rate\": \"2Mpps\"}")
 }
 
-// watch calls work and displays the run. With --tui, work runs in a goroutine of its own, because the terminal view
-// needs the main goroutine.
+// watch calls the function work and displays the run. With --tui, the function runs in a
+// goroutine of its own, because the terminal view needs the main goroutine.
 func (f *viewFlags) watch(cmd *cobra.Command, work func(context.Context, show.View) (show.Result, error)) error {
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()

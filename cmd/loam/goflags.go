@@ -22,7 +22,7 @@ type goFlag struct {
 
 var goBuildFlags = []goFlag{
 	{"tags", "LIST", "build with these tags"},
-	{"ldflags", "FLAGS", "give these to the linker, such as -X=main.version=v1"},
+	{"ldflags", "FLAGS", "pass these flags to the linker, such as -X=main.version=v1"},
 
 	{"asmflags", "FLAGS", ""}, {"gcflags", "FLAGS", ""}, {"mod", "MODE", ""}, {"modfile", "FILE", ""},
 	{"pgo", "FILE", ""}, {"trimpath", "", ""},
@@ -30,16 +30,16 @@ var goBuildFlags = []goFlag{
 
 var goTestFlags = append([]goFlag{
 	{"run", "REGEXP", "run only tests and examples that match"},
-	{"skip", "REGEXP", "do not run those that match"},
+	{"skip", "REGEXP", "do not run tests and examples that match"},
 	{"v", "", "print every test"},
-	{"short", "", "tell tests to be quick"},
+	{"short", "", "ask tests to be quick (testing.Short)"},
 	{"json", "", "print as go tool test2json does, for programs"},
-	{"count", "N", "run every test N times; 1 does not take results from the cache"},
+	{"count", "N", "run every test N times; with 1, results in the cache are not used"},
 	{"failfast", "", "start no further tests after one has failed"},
-	{"timeout", "DURATION", "let no test binary run longer (default 10m)"},
+	{"timeout", "DURATION", "end a test binary that runs longer (default 10m)"},
 	{"parallel", "N", "run at most N parallel tests of a binary"},
 	{"bench", "REGEXP", "run benchmarks that match"},
-	{"benchtime", "DURATION", "run each benchmark for so long, or Nx times"},
+	{"benchtime", "DURATION", "run each benchmark for this time, or with Nx, N times"},
 	{"benchmem", "", "print allocations of benchmarks"},
 	{"list", "REGEXP", "list tests, and run none"},
 	{"coverprofile", "FILE", "write which statements were run"},

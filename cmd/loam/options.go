@@ -35,6 +35,9 @@ type runFlags struct {
 	root     string
 	folder   string
 	tty      choice
+
+	entrypoint optional
+
 	user     string
 	net      string
 	loopback bool
@@ -48,18 +51,39 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
-	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "give the program the disk in the image `FILE[:/DIR][:ro|:snapshot]`: its ext4 file system at /DIR, which keeps what is written, or without /DIR /dev/vda; in a virtual machine nvme:FILE and ahci:FILE are /dev/nvme0n1 and /dev/sda (repeat for more)")
+	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "give the program a disk, the image `FILE[:/DIR][:ro|:snapshot]`: its ext4 file system is mounted at /DIR, or without /DIR the disk is /dev/vda; in a virtual machine, nvme:FILE is /dev/nvme0n1 and ahci:FILE is /dev/sda (repeat for more)")
 	cmd.Flags().StringVar(&f.diskSize, "disk-size", "", "create images of --disk that do not exist, with this `SIZE` in M or G")
-	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for the disks and a root that is an image, `ro|snapshot`: they are only read, or keep changes in memory until the program ends")
-	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, of 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
-	cmd.Flags().BoolVar(&f.relay, "relay", false, "have connections to published ports pass Loam's TCP in a process, too; without this they are Linux's, which the program gets handed over")
-	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a folder or a file, to read, as it is now, `HOST[:GUEST][:rw]`; GUEST is an absolute path, else that of HOST; with :rw the folder itself, to read and to write (docs/folders.md; repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program of that path inside `DIR|FILE.tar[.gz]|IMAGE`: a copy of a folder or archive, or an image of ext4 itself, is its root folder")
-	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, /)")
-	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, whose keys and size are those of this one (default: if standard input and output are a terminal)")
+	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for all disks and for a root that is an image, `ro|snapshot`: they are never written, or changes are kept in memory until the program ends")
+	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, on 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
+	cmd.Flags().BoolVar(&f.relay, "relay", false, "for a process: pass connections to published ports through Loam's TCP; without this flag, Linux's TCP serves them")
+	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a read-only copy of a folder or a file, `HOST[:GUEST][:rw]`; GUEST is an absolute path (default: the path of HOST); with :rw, the folder itself, which the program can write (docs/folders.md; repeat for more)")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program COMMAND inside `DIR|FILE.tar[.gz|.zst]|IMAGE[:TAG]`: a copy of a folder or archive, or of the image of a container, or an image of ext4 itself, is its root folder")
+	cmd.Flags().Var(&f.entrypoint, "entrypoint", "with --root and an image of a container, start `PROGRAM` with the arguments, and not the image's Entrypoint; empty: start COMMAND itself")
+	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, that of the image, or /)")
+	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, which is connected to this one (default: if standard input and output are a terminal)")
 	cmd.Flags().Lookup("tty").NoOptDefVal = "true"
-	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: root)")
+	cmd.Flags().StringVarP(&f.user, "user", "u", "", "run a Linux program as a user, `USER[:GROUP]`, names of its root folder or numbers (default: that of the image, or root)")
 }
+
+// optional is a text flag that distinguishes an empty text from no text.
+type optional struct{ value *string }
+
+// String implements pflag.Value.
+func (o *optional) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+// Set implements pflag.Value.
+func (o *optional) Set(s string) error {
+	o.value = &s
+	return nil
+}
+
+// Type implements pflag.Value.
+func (o *optional) Type() string { return "string" }
 
 // choice is a boolean flag with three states: not given, true and false.
 type choice struct {
@@ -94,18 +118,18 @@ const (
 func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&f.platform, "platform", platformAuto, "what the program runs on, `auto|vm|process`; vm is a virtual machine of QEMU, auto takes it where there is QEMU")
+	flags.StringVar(&f.platform, "platform", platformAuto, "environment of the program, `auto|vm|process`; vm is a virtual machine of QEMU, which auto chooses if QEMU is installed")
 	flags.StringVarP(&f.memory, "memory", "m", memory, "the memory of a virtual machine, `SIZE` in M or G")
 	flags.IntVar(&f.cpus, "cpus", 1, "the CPUs of a virtual machine, `N`")
-	flags.StringVar(&f.machine, "machine", "q35", "what machine QEMU builds, `q35|pc|microvm`")
+	flags.StringVar(&f.machine, "machine", "q35", "machine type of QEMU, `q35|pc|microvm`")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
-	flags.BoolVar(&f.loopback, "host-loopback", false, "let the program reach what listens at this host's own 127.0.0.1 and ::1, as host.loam.internal")
-	flags.StringSliceVar(&f.ips, "ip", nil, "with --net tap:NAME, the program's address and prefix, `CIDR`, one each of IPv4 and IPv6 (default: ask DHCP, and listen to routers of IPv6)")
-	flags.StringSliceVar(&f.gateways, "gw", nil, "with --ip, the router's address, `IP`, likewise")
+	flags.BoolVar(&f.loopback, "host-loopback", false, "let the program reach servers on this host's own 127.0.0.1 and ::1, by the name host.loam.internal")
+	flags.StringSliceVar(&f.ips, "ip", nil, "with --net tap:NAME, the program's address and prefix, `CIDR`, one each of IPv4 and IPv6 (default: addresses from DHCP and IPv6 routers)")
+	flags.StringSliceVar(&f.gateways, "gw", nil, "with --ip, the router's address, `IP`, one each of IPv4 and IPv6")
 	flags.StringArrayVarP(&f.env, "env", "e", nil, "set a variable of the program's environment, `KEY=VALUE` (repeat for more)")
 	flags.StringVar(&f.pcap, "pcap", "", "write every packet of the program to `FILE`, for Wireshark")
-	flags.BoolVar(&f.keepRoot, "keep-root", false, "for root: run the program, or QEMU, as root, and not as user 65534")
-	flags.StringVar(&f.source, "source", "", "link Loam's packages from the checkout in `DIR`, and not those that this command carries")
+	flags.BoolVar(&f.keepRoot, "keep-root", false, "if root runs loam: run the program, or QEMU, as root instead of user 65534")
+	flags.StringVar(&f.source, "source", "", "link Loam's packages from the checkout in `DIR` instead of the copy in this command")
 }
 
 // shared returns a command line with the flags of registerShared.
@@ -138,8 +162,11 @@ type volume struct {
 // usageErrors.
 func (f *runFlags) options(program string, args []string) (unikernel.Options, error) {
 	o := unikernel.Options{
-		Target: unikernel.Target{Args: []string{program}, Source: f.source},
-		Args:   args, Env: f.env, Root: f.root, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+		Target: unikernel.Target{Source: f.source},
+		Args:   args, Env: f.env, Root: f.root, Entrypoint: f.entrypoint.value, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+	}
+	if program != "" {
+		o.Target.Args = []string{program}
 	}
 	switch f.platform {
 	case platformAuto, platformVM, platformProcess:
@@ -172,6 +199,9 @@ func (f *runFlags) options(program string, args []string) (unikernel.Options, er
 
 // checkProgram checks the flags that describe how the program starts.
 func (f *runFlags) checkProgram() error {
+	if f.entrypoint.value != nil && f.root == "" {
+		return &usageError{"--entrypoint has no use without --root", "leave it out"}
+	}
 	if f.folder != "" && !path.IsAbs(f.folder) {
 		return &usageError{fmt.Sprintf("-w %s is not an absolute path", f.folder), "write -w /DIR"}
 	}
@@ -433,8 +463,8 @@ func broadcast(p netip.Prefix) netip.Addr {
 	return netip.AddrFrom4(b)
 }
 
-// checkGateway rejects a router outside the network own of the program's address, and a second router of the same IP
-// version.
+// checkGateway rejects a router outside the network of the program's address (the
+// parameter own), and a second router of the same IP version.
 func checkGateway(a netip.Addr, own netip.Prefix, other netip.Addr) error {
 	switch {
 	case !own.IsValid():

@@ -20,8 +20,8 @@ func parseRun(t *testing.T, args ...string) (unikernel.Options, error) {
 	var o unikernel.Options
 	cmd := &cobra.Command{
 		Use: "run", Args: oneProgram, SilenceErrors: true, SilenceUsage: true,
-		RunE: func(_ *cobra.Command, args []string) (err error) {
-			o, err = f.options(args[0], args[1:])
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			o, err = f.options(splitProgram(cmd, args))
 			return err
 		},
 	}
@@ -41,12 +41,15 @@ func TestRunOptions(t *testing.T) {
 		return network{Kind: unikernel.UserNetwork, Forwards: list}
 	}
 	user := network{Kind: unikernel.UserNetwork}
+	shell := "/bin/sh"
 	for _, test := range []struct {
 		args string
 		want options
 	}{
 		{".", options{Target: program("."), Network: user}},
 		{"-u www-data:adm --root d /bin/sh", options{Target: program("/bin/sh"), Network: user, Root: "d", User: "www-data:adm"}},
+		{"--root image.tar", options{Network: user, Root: "image.tar"}},
+		{"--root image.tar --entrypoint /bin/sh -- -c ls", options{Network: user, Root: "image.tar", Entrypoint: &shell, Args: []string{"-c", "ls"}}},
 		{"./server -- -v --x=y", options{Target: program("./server"), Network: user, Args: []string{"-v", "--x=y"}}},
 		{"example.org/cmd/x@v1.2.3", options{Target: program("example.org/cmd/x@v1.2.3"), Network: user}},
 		{"-p 8080:80 main.go", options{Target: program("main.go"), Network: forwarded(usernet.Forward{Proto: "tcp", Host: port(8080), Guest: port(80)})}},
@@ -144,6 +147,8 @@ func TestRunRefuses(t *testing.T) {
 		{"--disk d.img:/ .", `--disk d.img:/ would be the root`},
 		{"--disk :/data .", `--disk :/data names no file`},
 		{"-v missing:/x .", `-v missing:/x: no such file or directory`},
+		{"--entrypoint /bin/sh .", `--entrypoint has no use without --root`},
+		{"--root image.tar a b", `"b" stands behind the program "a"`},
 		{"-u :adm .", `-u :adm names no user`},
 		{"-u www-data: .", `-u www-data: names no user`},
 		{"-v / .", `-v "/" is no folder or file, or would be the root`},

@@ -15,8 +15,8 @@ const (
 	platformProcess = "process"
 )
 
-// choosePlatform returns the platform for a value of --platform on this machine. If the value is auto, it writes one
-// line with its choice and the reason to say.
+// choosePlatform returns the platform for a value of --platform on this machine. If the
+// value is auto, it writes one line with its choice and the reason to the writer say.
 func choosePlatform(ctx context.Context, name string, say io.Writer) (unikernel.Choice, error) {
 	switch name {
 	case platformProcess:

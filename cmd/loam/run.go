@@ -17,35 +17,40 @@ func newRun() *cobra.Command {
 	var f runFlags
 	var passed goFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE [-- ARGS]",
+		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE|COMMAND [-- ARGS]",
 		Short: "Run a Go program or a Linux program on Loam",
 		Long: `Run builds a Go program with the installed Go toolchain and runs it on Loam. The
 program is named as for "go run" and is not changed. Arguments after -- are the
 program's. The exit status is the program's.
 
 If the argument is an ELF file, it is run as an unmodified Linux program in ring 3
-of a virtual machine. It sees its loader, its libraries and no other file of this
-host. With --root the argument is a path inside a root folder, for example one
-made by debootstrap.
+of a virtual machine. It sees its loader, its libraries, what these open at run
+time, and no other file of this host. With --root the argument is a COMMAND inside
+a root folder, for example one made by debootstrap. The root folder may be an image
+of a container: a layout of OCI, or what docker save writes. Then the image's
+Entrypoint, Cmd, Env, WorkingDir and User apply as for docker run, and COMMAND may
+be left out.
 
 If QEMU is installed, the program runs in a virtual machine on Loam's kernel, with
 KVM if a guest boots under it (tried once and remembered). Otherwise it runs as a
 confined process. One line on standard error says which, and why. --platform vm
 and --platform process choose, and print nothing.`,
-		Example: `  loam run ./server                              a folder; it reaches out, nobody reaches in
+		Example: `  loam run ./server                              a folder; nothing can connect to the program
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
-  loam run -v ./site:/srv ./server               with files: ./site is /srv, to read
+  loam run -v ./site:/srv ./server               with files: /srv is a read-only copy of ./site
   loam run --disk data.img:/data --disk-size 1G ./server  /data is kept in data.img
   loam run --net tap:loam0 --ip 192.0.2.2/24 .   with an address of its own on a tap device
   loam run --platform vm --cpus 2 -m 1G ./server  in a virtual machine of this size, in ring 0
   loam run --platform process ./server           as a process
   loam run /usr/bin/redis-server -- --save ''    a Linux program
   loam run --root ./debian -m 1G /bin/bash       a Linux program with a root folder of its own
-  loam run --pcap all.pcapng ./server            and every packet in a file for Wireshark`,
+  loam run --root redis.tar -m 1G -p 6379:6379   the program that an image of a container names
+  loam run --pcap all.pcapng ./server            writes every packet to a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			u, err := f.options(args[0], args[1:])
+			program, args := splitProgram(cmd, args)
+			u, err := f.options(program, args)
 			if err != nil {
 				return err
 			}
@@ -54,7 +59,7 @@ and --platform process choose, and print nothing.`,
 			}
 			u.Target.Flags = passed.given
 			if isTerminal(os.Stderr) {
-				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", args[0]) }
+				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", program) }
 				u.Network.Refused = refusal(os.Stderr)
 			}
 			return ended(unikernel.Run(cmd.Context(), u))
@@ -82,13 +87,22 @@ func isTerminal(f *os.File) bool {
 	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
-// oneProgram requires exactly one argument before --.
+// splitProgram separates the argument before -- from those after it. The first is empty if there is none.
+func splitProgram(cmd *cobra.Command, args []string) (program string, rest []string) {
+	if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+		return "", args
+	}
+	return args[0], args[1:]
+}
+
+// oneProgram requires exactly one argument before --. With --root it may be missing, because an image can name a program.
 func oneProgram(cmd *cobra.Command, args []string) error {
 	dash := cmd.ArgsLenAtDash()
 	if dash < 0 {
 		dash = len(args)
 	}
 	switch {
+	case dash == 0 && cmd.Flags().Changed("root"):
 	case dash == 0:
 		return &usageError{"there is no program to run", "name a package, a folder or a .go file: loam run ./server"}
 	case dash > 1:
@@ -100,7 +114,7 @@ func oneProgram(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to say.
+// withPlatform sets the platform. If the platform is chosen automatically, it writes the reason to the writer say.
 func (f *runFlags) withPlatform(ctx context.Context, o *unikernel.Options, say io.Writer) error {
 	choice, err := choosePlatform(ctx, f.platform, say)
 	o.Target.Platform, o.Machine.Emulator = choice.Platform, choice.Emulator

@@ -27,7 +27,7 @@ not run.`,
 		Example: `  loam test                              the package of this folder
   loam test -run Fetch -v ./...          every package below it
   loam test -short net net/http          Go's own tests
-  loam test --net none -json ./server    without a network but the loopback, for programs`,
+  loam test --net none -json ./server    only the loopback network; output for programs`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			packages := args
 			var rest []string

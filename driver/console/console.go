@@ -46,7 +46,7 @@ type Device struct {
 	in     direction
 	out    direction
 
-	pending []byte // input that was received and not yet read; guarded by in.turn
+	pending []byte // input that was received and not yet read; only the holder of the token of in.turn uses it
 
 	size     atomic.Uint32 // columns in the lower half, rows in the upper half
 	resized  chan struct{} // capacity 1: see Resized
@@ -54,7 +54,7 @@ type Device struct {
 	sent     atomic.Uint64
 
 	done    chan struct{} // closed when the console is closed or has failed
-	stopped sync.Once     // closes done
+	stopped sync.Once     // makes sure that done is closed only once
 	closing sync.Once
 	crew    crew.Crew
 	err     error // result of Close, for later calls
@@ -68,7 +68,7 @@ type direction struct {
 	turn  chan struct{}
 	slots [buffers]uint16 // slots[h] is the number of the buffer in the chain with head h
 	spare []uint16        // numbers of the buffers that the device does not have
-	held  uint16          // for in only: the number of the buffer that contains pending
+	held  uint16          // used only for the field in of Device: the number of the buffer that contains pending
 }
 
 // Open initialises and starts a console. On error it closes v.
@@ -105,8 +105,8 @@ func Open(v *virtio.Device) (*Device, error) {
 	return d, nil
 }
 
-// init initialises a direction, whose buffers are all spare. first is the number of its first buffer. turn does not
-// contain its token yet.
+// init initialises a direction, whose buffers are all spare. The parameter first is the
+// number of its first buffer. The channel turn does not contain its token yet.
 func (x *direction) init(q *virtio.Queue, first int) {
 	x.queue, x.turn = q, make(chan struct{}, 1)
 	for i := range q.Size() {

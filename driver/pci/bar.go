@@ -119,7 +119,8 @@ func (b *Bus) Assign(start, end uint64) error {
 	return b.assign(0, s)
 }
 
-// space is a range of unused addresses, which take allocates from the start.
+// space is a range of unused addresses. The method take allocates addresses from its
+// start.
 type space struct{ next, end uint64 }
 
 // take allocates size bytes at a multiple of align, which is a power of two. It returns false if too few are left.

@@ -8,8 +8,8 @@ import (
 	"loam/driver"
 )
 
-// fake is a machine with one PCI function, whose configuration space is an array. Bits that are set in fixed are
-// read-only.
+// fake is a machine with one PCI function, whose configuration space is an array. A bit
+// of the array space is read-only if the same bit of the array fixed is set.
 type fake struct {
 	driver.Machine // no other methods are called
 	address        uint32

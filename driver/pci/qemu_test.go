@@ -10,7 +10,8 @@ import (
 	"loam/driver/qtest"
 )
 
-// The range of addresses for Assign.
+// holeStart and holeEnd are the bounds of the range of addresses that the tests pass to
+// Assign.
 const holeStart, holeEnd = 0xe000_0000, 0xfe00_0000
 
 const redHat = 0x1af4 // vendor ID of virtio devices

@@ -124,8 +124,9 @@ func (b *Bus) scanDevice(a Address, seen *[256]bool, pending *[]uint8) {
 	}
 }
 
-// cross returns the number of the bus behind the bridge at a. If firmware has not numbered the bus, cross does. It
-// returns false if the number belongs to another bus already; the bridge is then ignored.
+// cross returns the number of the bus behind the bridge at address a. If firmware has not
+// numbered the bus, cross assigns a number. It returns false if the number belongs to
+// another bus already; the bridge is then ignored.
 func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	buses := b.config.read(a, regBuses)
 	bus = uint8(buses >> 8)
@@ -144,8 +145,9 @@ func (b *Bus) cross(a Address, seen *[256]bool) (bus uint8, ok bool) {
 	return bus, true
 }
 
-// number gives the bus behind the bridge at a its number. It also raises the highest bus number of all bridges on the
-// path from the root, so that they forward accesses to the new bus (PCI-to-PCI bridge 1.2 section 3.2.5.4).
+// number assigns the number bus to the bus behind the bridge at address a. It also raises the highest bus
+// number of all bridges on the path from the root, so that they forward accesses to the new bus (PCI-to-PCI
+// bridge 1.2 section 3.2.5.4).
 func (b *Bus) number(a Address, bus uint8) {
 	v := b.config.read(a, regBuses)&0xff00_0000 | uint32(bus)<<16 | uint32(bus)<<8 | uint32(a.Bus)
 	b.config.write(a, regBuses, v)

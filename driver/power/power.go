@@ -53,7 +53,7 @@ type Control struct {
 	pressed chan struct{}
 	irq     driver.Interrupt // nil: there is no button
 	button  driver.Registers // event register of the button; nil: the button is a bit of the fixed registers
-	mask    uint32           // the bit of button that reports a press
+	mask    uint32           // the bit of the register button that reports a press
 	done    chan struct{}    // closed by Close
 	closing sync.Once
 	crew    crew.Crew
@@ -149,7 +149,8 @@ func (c *Control) enterACPI() error {
 // Pressed returns a channel that receives after the power button was pressed. Several presses may cause only one value.
 func (c *Control) Pressed() <-chan struct{} { return c.pressed }
 
-// HasButton reports whether the machine has a power button, whose presses Pressed reports.
+// HasButton reports whether the machine has a power button. The method Pressed reports
+// its presses.
 func (c *Control) HasButton() bool { return c.irq != nil }
 
 // loop handles interrupts of the button until Close.

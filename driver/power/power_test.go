@@ -12,7 +12,7 @@ import (
 	"loam/driver/qtest"
 )
 
-// fixed is firmware's description of QEMU's q35.
+// fixed describes the power control of QEMU's machine q35, as its firmware does.
 var fixed = acpi.Power{
 	Interrupt: 9, EventLen: 4, ButtonIsFixed: true,
 	Event1A:   acpi.Register{Address: 0x600, Space: acpi.SpacePort},
@@ -23,8 +23,8 @@ var fixed = acpi.Power{
 // dsdt contains \_S5 with type 0, as QEMU's does.
 var dsdt = []byte("\x08_S5_\x12\x06\x04\x00\x00\x00\x00")
 
-// start starts a q35 and configures it as firmware would: the power management registers are at port 0x600 (ICH9
-// data sheet, 13.1.13 and 13.1.14).
+// start starts QEMU's machine q35 and configures it as firmware would: the power
+// management registers are at port 0x600 (ICH9 data sheet, 13.1.13 and 13.1.14).
 func start(t *testing.T, args ...string) (*qtest.Machine, *power.Control) {
 	t.Helper()
 	m := qtest.Start(t, "q35", args...)

@@ -12,7 +12,7 @@ import (
 // messages are the message-signalled interrupts in use. Each has four bytes in the machine's memory; the device raises
 // the interrupt by writing to them.
 type messages struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards the field named all
 	all map[*model.Interrupt]driver.Buffer
 }
 

@@ -14,7 +14,7 @@ const lowMemory = 1 << 20
 
 // allocator allocates the machine's memory above lowMemory, first fit.
 type allocator struct {
-	mu       sync.Mutex // guards free
+	mu       sync.Mutex // guards the field free
 	all      []byte     // the machine's memory
 	free     []piece    // free pieces, sorted by address; no two are adjacent
 	messages messages

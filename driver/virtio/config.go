@@ -6,9 +6,9 @@ import "fmt"
 // section 2.5.1).
 const generationTries = 16
 
-// ReadConfig calls read, and repeats this until the configuration has not changed during the call. size is the number
-// of bytes that read accesses. It returns ErrLayout if the configuration is shorter than size, or if it changes during
-// each attempt.
+// ReadConfig calls the function read, and repeats this until the configuration has not changed during the call. size
+// is the number of bytes that read accesses. It returns ErrLayout if the configuration is shorter than size, or if it
+// changes during each attempt.
 func (d *Device) ReadConfig(size int, read func(c Config)) error {
 	r := d.t.config()
 	if r == nil || r.Size() < size {

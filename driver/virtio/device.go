@@ -23,7 +23,7 @@ type Device struct {
 
 	interrupts interrupts
 
-	mu      sync.Mutex // guards closed, failure and last
+	mu      sync.Mutex // guards the fields closed, failure and last
 	closed  bool
 	failure error // why the device failed; nil while it works
 	last    error // result of Close, for later calls
@@ -51,9 +51,10 @@ func (d *Device) Machine() driver.Machine { return d.machine }
 
 func (d *Device) wrap(err error) error { return fmt.Errorf("%v: %w", d, err) }
 
-// Negotiate resets the device and negotiates features: all features in need, and those features in want that the device
-// offers. VERSION_1 is always required. ACCESS_PLATFORM is accepted if it is offered, since drivers use only device
-// addresses, from driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
+// Negotiate resets the device and negotiates features: all features in the set need, and
+// those features in the set want that the device offers. VERSION_1 is always required.
+// ACCESS_PLATFORM is accepted if it is offered, since drivers use only device addresses,
+// from driver.Memory. It returns ErrLegacy, ErrFeatures or ErrReset on failure.
 func (d *Device) Negotiate(need, want Features) error {
 	return d.NegotiateBy(need, func(Features) Features { return want })
 }

@@ -212,7 +212,7 @@ func TestNeverResets(t *testing.T) {
 	})
 }
 
-// Wait for a device that does not respond returns after its bound.
+// If a device does not respond, the method Wait returns after the time limit.
 func TestWaitBound(t *testing.T) {
 	each(t, func(t *testing.T, way string) {
 		m, d := model.New(), echo()

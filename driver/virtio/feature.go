@@ -12,7 +12,7 @@ const (
 	AccessPlatform Features = 1 << 33 // VIRTIO_F_ACCESS_PLATFORM
 )
 
-// Has reports whether the set contains all of want.
+// Has reports whether the set contains all features in want.
 func (f Features) Has(want Features) bool { return f&want == want }
 
 // Kind is the type of a virtio device, with the numbers of virtio 1.2 section 5.

@@ -28,7 +28,7 @@ func TestPublishIsOrdered(t *testing.T) {
 	// Each side counts its steps in one word, and starts a step when the other side's word has reached the same
 	// count.
 	var driverAt, deviceAt atomic.Uint32
-	seen := make([]bool, rounds) // set by the device: it has seen the chain of that round
+	seen := make([]bool, rounds) // by round: the device has seen the chain of that round
 	done := make(chan struct{})  // closed by the device after its last round
 	go func() {
 		defer close(done)
@@ -41,7 +41,7 @@ func TestPublishIsOrdered(t *testing.T) {
 	}()
 	wanted := make([]bool, rounds)
 	for i := range uint32(rounds) {
-		r.availEvent.Swap(i - 1 - size) // an event index that passed long ago, so the driver wants no notification
+		r.availEvent.Swap(i - 1 - size) // an event index that passed long ago: it requests no notification from the driver
 		r.added++
 		meet(&driverAt, &deviceAt)
 		wanted[i] = r.Publish()

@@ -82,8 +82,8 @@ func (q *Queue) ring() {
 	}
 }
 
-// Wait waits until Take can return a chain. It returns ErrTimeout after the time bound, and ErrClosed when done is
-// closed.
+// Wait waits until Take can return a chain. It returns ErrTimeout after the duration
+// bound, and ErrClosed when the channel done is closed.
 func (q *Queue) Wait(bound time.Duration, done <-chan struct{}) error {
 	if q.Arm(1) {
 		return nil

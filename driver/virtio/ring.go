@@ -64,7 +64,7 @@ type RingCounters struct {
 	Added     uint64 // chains passed to the device
 	Completed uint64 // chains that the device has completed
 	Published uint64 // times that new chains were published
-	Notified  uint64 // times that the device had requested to be notified of them
+	Notified  uint64 // times that new chains were published and the device had requested a notification
 	Nonsense  uint64 // invalid completions; the first one disables the ring
 }
 
@@ -72,7 +72,7 @@ type RingCounters struct {
 const (
 	descriptorLen = 16
 	usedLen       = 8
-	indirectLen   = 20 // segments, the default size of an indirect table: enough for a GSO frame in pages
+	indirectLen   = 20 // default size of an indirect table, in segments: enough for a GSO frame in one segment for each page
 
 	// MinRing and MaxRing are the minimum and maximum number of descriptors of a ring, which is a power of two. In a
 	// ring with one descriptor, the event words would not fit.
@@ -95,8 +95,9 @@ const (
 
 var le = binary.LittleEndian
 
-// Offsets of the parts in the memory of a ring of size descriptors, in bytes. The available ring and the used ring are
-// each followed by an event word.
+// These functions return the offsets, in bytes, of the parts of a ring with the given
+// number of descriptors. The available ring and the used ring are each followed by an
+// event word.
 func availAt(size int) int             { return size * descriptorLen }
 func usedAt(size int) int              { return availAt(size) + 4 + 2*size + 4 }
 func ringBytes(size int) int           { return usedAt(size) + 4 + usedLen*size + 4 }
@@ -105,8 +106,10 @@ func indirectBytes(size, most int) int { return size * most * descriptorLen }
 // RingAlign is the alignment of a ring's device address.
 const RingAlign = 16
 
-// newRing creates a ring of size descriptors. memory is zeroed and has ringBytes(size) bytes. indirect is empty, or has
-// indirectBytes(size, most) bytes. most is the maximum number of segments of a chain.
+// newRing creates a ring; the parameter size is the number of its descriptors. The memory
+// is zeroed and has ringBytes(size) bytes. The buffer indirect is empty, or has
+// indirectBytes(size, most) bytes. The parameter most is the maximum number of segments
+// of a chain.
 func newRing(size, most int, memory []byte, indirect driver.Buffer, eventIndex bool) *Ring {
 	avail, used := availAt(size), usedAt(size)
 	r := &Ring{
@@ -135,9 +138,10 @@ func (r *Ring) Fits(n int) bool {
 	return r.err == nil && n <= r.most && (n <= r.free || r.indirect != nil && r.free > 0)
 }
 
-// Add adds a chain. out are the segments that the device reads, and in those that it writes; together there must be at
-// least one. Add panics if there is no room: see Fits. The device sees the chain after Publish. The memory belongs to
-// the device until the chain is completed.
+// Add adds a chain. The first list (out) contains the segments that the device reads, the
+// second list (in) those that it writes. Together they must have at least one segment.
+// Add panics if there is no room: see Fits. The device sees the chain after Publish. The
+// memory belongs to the device until the chain is completed.
 func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	n := len(out) + len(in)
 	if n == 0 || !r.Fits(n) {
@@ -163,8 +167,9 @@ func (r *Ring) Add(out, in []driver.Segment) (head uint16) {
 	return head
 }
 
-// fill writes descriptors into a table. If next is nil it uses consecutive descriptors, otherwise descriptors from the
-// free list. It returns the number of bytes that the device may write.
+// fill writes descriptors into a table. If the list next is nil it uses consecutive
+// descriptors, otherwise descriptors from the free list. It returns the number of bytes
+// that the device may write.
 func (r *Ring) fill(table []byte, out, in []driver.Segment, next []uint16) (writable uint32) {
 	at, left := uint16(0), len(out)+len(in)
 	if next != nil {

@@ -35,7 +35,8 @@ func (o *object) read(e *elf.File) error {
 	return nil
 }
 
-// content returns size bytes of a segment, starting at offset from, or fewer if the file ends earlier.
+// content returns size bytes of a segment, starting at an offset (the parameter from), or
+// fewer if the file ends earlier.
 func content(p *elf.Prog, from, size uint64) []byte {
 	b := make([]byte, size)
 	n, _ := p.ReadAt(b, int64(from)) // an error is ignored: a missing entry is reported when it is needed

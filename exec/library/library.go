@@ -12,7 +12,7 @@
 // A name with a slash is a path. $ORIGIN, $LIB and $PLATFORM are expanded. Files for another architecture are skipped.
 // LD_LIBRARY_PATH, LD_PRELOAD and /etc/ld.so.preload are not used, so that the result does not depend on the user.
 // Folders named glibc-hwcaps are not searched, because the guest may have a different processor from the host.
-// Libraries that a program opens at run time (dlopen) are not found.
+// [Host.Opened] finds libraries that a program may open at run time (dlopen).
 package library
 
 import (
@@ -139,7 +139,7 @@ func (s *search) all(main *object) (libraries []Library, err error) {
 	return libraries, nil
 }
 
-// find finds the library called name, which the object by needs.
+// find finds the library called name. The parameter by is the object that needs it.
 func (s *search) find(name string, by *object) (Library, *object) {
 	if strings.Contains(name, "/") {
 		return s.try(name, by.expand(name), ByPath, by)

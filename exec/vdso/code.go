@@ -12,7 +12,8 @@ type code struct {
 	holes  []hole
 }
 
-// hole is a 32-bit displacement to a label, which link fills in. The displacement is relative to its own end.
+// hole is a place in the code, at offset at, for a 32-bit displacement to a label, which link fills in. The
+// displacement is relative to the end of these four bytes.
 type hole struct {
 	at    int
 	label string

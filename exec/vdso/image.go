@@ -17,7 +17,7 @@ const (
 	version    = "LINUX_2.6" // version of all symbols, as on Linux
 	infoFunc   = 1<<4 | 2    // STB_GLOBAL, STT_FUNC
 	infoWeak   = 2<<4 | 2
-	textIndex  = 1 // any defined section: there is no section table
+	textIndex  = 1 // section number of all symbols: any number but 0 (undefined) will do, because the image has no section table
 	symbolSize = 24
 )
 

@@ -9,7 +9,8 @@ import (
 // The cache of blocks, for metadata and file contents. A page cache could replace it for file
 // contents: for these, file.go uses only content, contentRun and change.
 
-// kind is the structure that a block was checked as.
+// kind is the kind of structure in a block. It is set after the block has passed the check for that
+// structure.
 type kind uint8
 
 const (

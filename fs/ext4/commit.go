@@ -36,7 +36,7 @@ func (s *FileSystem) transactionLimit() int {
 // full reports whether ops must wait for a commit: the transaction is so large that the next op
 // might not fit, or there is much unwritten content.
 func (t *transaction) full(s *FileSystem) bool {
-	place := s.spans/32 + len(s.delayed)/8 // estimate of the blocks that placing delayed content changes
+	place := s.spans/32 + len(s.delayed)/8 // estimated number of blocks that change when delayed content is placed
 	return len(t.blocks)+len(t.revoked)+place > s.transactionLimit()/2 || len(s.dirty) > s.cache.limit/2
 }
 

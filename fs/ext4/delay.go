@@ -17,8 +17,8 @@ import (
 // Every commit places all delayed content before it freezes its transaction. Promises after a crash are
 // therefore the same as without delay: the size of a file and its content become durable together.
 //
-// Invariants: delayed blocks are holes in the extent tree. The device has room for them and for the
-// extent nodes that they may need: [FileSystem.spare] leaves it to them. If there is not enough room to
+// Invariants: delayed blocks are holes in the extent tree. The device has room for them and for the extent
+// nodes that they may need: [FileSystem.spare] does not count that room. If there is not enough room to
 // reserve, blocks are allocated at once, so a full disk returns ENOSPC from write(2).
 
 // standIn marks the number of a buffer as a stand-in for a block that is not chosen yet.
@@ -27,13 +27,15 @@ const standIn = 1 << 63
 // standInFor returns the number of a delayed block of a file.
 func standInFor(ino uint32, logical uint64) uint64 { return standIn | uint64(ino)<<32 | logical }
 
-// mostSpans is the maximum number of delayed ranges of a file. A file with more is placed.
+// mostSpans is the maximum number of delayed ranges of a file. In a file that has this number, a write to a
+// hole allocates its blocks at once.
 const mostSpans = 256
 
 // runsAtPlace is the maximum number of runs that one op allocates for delayed content.
 const runsAtPlace = 64
 
-// locate is like find, but also finds delayed blocks.
+// locate returns the run that begins at block logical of a file, as find does. For delayed blocks, the run
+// has stand-in numbers.
 func (s *FileSystem) locate(ino uint32, i disk.Inode, logical uint64) (run, error) {
 	r, err := s.find(ino, i, logical)
 	if err != nil || r.physical != 0 {

@@ -140,7 +140,7 @@ func (d directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.Dev
 	})
 }
 
-// make creates a file and enters its name. fill does the part that depends on the type of file.
+// make creates a file and enters its name. The function fill does the part that depends on the type of file.
 func (d directory) make(name string, mode fs.Mode, owner fs.Owner, fill func(*op, uint32, disk.Inode) error) (made fs.Node, err error) {
 	err = d.s.update(func(o *op) error {
 		n, err := d.editNames(o)

@@ -23,11 +23,10 @@
 //
 // # Locks
 //
-// mu guards everything except the table of the cache. Reads hold it shared, ops hold it
-// exclusively. A commit takes commitMu before mu, and holds commitMu while it waits for the device.
-// It does not hold mu meanwhile, so ops continue in the next transaction. The cache's own lock is a
-// leaf. A caller of fsync(2) takes commitMu. The first one commits for all that wait (group
-// commit).
+// mu guards everything except the table of the cache. Reads hold it shared, ops hold it exclusively. A commit
+// takes commitMu before mu, and holds commitMu while it waits for the device. It does not hold mu meanwhile,
+// so ops continue in the next transaction. No other lock is taken while the cache's own lock is held. A
+// caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit).
 //
 // # Order on the device
 //
@@ -47,5 +46,5 @@ package ext4
 
 import "loam/abi/linux"
 
-// errDamaged is the error for a structure that is not valid at its place.
+// errDamaged is the error for a block that does not hold a valid structure of the expected kind.
 const errDamaged = linux.EUCLEAN

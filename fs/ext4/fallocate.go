@@ -142,7 +142,7 @@ func (h handle) steps(first, last uint64, f func(*tree, run) (uint64, error)) er
 	return nil
 }
 
-// placed returns the extents of the file for writing, without delayed content.
+// placed places the file's delayed content, and returns the extents of the file for writing.
 func (h handle) placed(o *op) (*tree, error) {
 	if _, err := h.n.edit(o); err != nil {
 		return nil, err

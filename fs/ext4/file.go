@@ -32,7 +32,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	return h.readRuns(p, offset, h.n.s.readRun)
 }
 
-// readRuns reads from runs of the file by read, which reads from one run.
+// readRuns reads from runs of the file by the function read, which reads from one run.
 func (h handle) readRuns(p []byte, offset int64, read func(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error)) (int, error) {
 	s := h.n.s
 	s.mu.RLock()
@@ -201,8 +201,8 @@ func (h handle) Append(p []byte) (int, int64, error) {
 	return pages.Write(p, func() (int, int64, error) { return h.write(p, end) })
 }
 
-// write writes p in several ops. where returns the offset at which to begin; it is called in the
-// first op. write returns an error only if nothing was written.
+// write writes p in several ops. The function where returns the offset at which to begin;
+// it is called in the first op. write returns an error only if nothing was written.
 func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64, err error) {
 	s := h.n.s
 	at := int64(-1)

@@ -55,7 +55,7 @@ func TestGrow(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		size  string
-		sizes []int64 // of the file system after each step, in MiB
+		sizes []int64 // sizes of the file system after each step, in MiB
 	}{
 		// This growth needs a second, and then a third block of group descriptors.
 		{"-b 1024 -g 1024 -N 512", "12M", []int64{13, 15, 24, 70}},

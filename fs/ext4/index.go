@@ -137,8 +137,8 @@ type hashed struct {
 	size int
 }
 
-// split moves the half of a leaf's names that has the larger hashes to a new leaf. It returns the one of both leaves
-// that covers the path's hash.
+// split moves the half of a leaf's names that has the larger hashes to a new leaf. It returns the leaf that
+// covers the path's hash.
 func (n *names) split(p *path, b []byte) ([]byte, error) {
 	if err := n.makeRoom(p); err != nil {
 		return nil, err

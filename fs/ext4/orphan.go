@@ -58,8 +58,8 @@ func (o *op) dropOrphan(ino uint32) error {
 	return nil
 }
 
-// unlinked is called in an op when an inode has lost its last name. It frees a small file that is
-// not open at once. Otherwise it returns true, and the caller must call reap after the op, unless
+// unlinked is called in an op when an inode has lost its last name. If the file is small and not open,
+// unlinked frees it at once. Otherwise it returns true, and the caller must call reap after the op, unless
 // the file is open.
 func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
 	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0

@@ -7,8 +7,8 @@ import (
 
 // Reading blocks of metadata. Each block is checked as the structure that it must be.
 
-// image returns a block that check accepts as kind k. The image is valid until the block is
-// changed. The caller must not modify it.
+// image returns a block that the function check accepts as kind k. The image is valid
+// until the block is changed. The caller must not modify it.
 func (s *FileSystem) image(number uint64, k kind, check func([]byte) bool) ([]byte, error) {
 	b, err := s.buffer(number, k, check)
 	if err != nil {

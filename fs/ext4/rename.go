@@ -110,7 +110,7 @@ func (m *moving) allowed(flags fs.RenameFlags) error {
 	case exchange:
 		return nil
 	case above:
-		return linux.ENOTEMPTY // for files of all types, as on Linux
+		return linux.ENOTEMPTY // Linux returns this error for directories and other files alike
 	case moves && !replaces:
 		return linux.ENOTDIR
 	case !moves && replaces:

@@ -168,8 +168,8 @@ func (t *tree) enter(x disk.Extents, isRoot bool, at int, put func(disk.Extents,
 	return &sibling{y.Key(0), number}, nil
 }
 
-// remove removes the blocks in a range from a file. If free is not nil, it is called for each
-// removed extent.
+// remove removes the blocks in a range from a file. If the function free is not nil, it
+// is called for each removed extent.
 func (t *tree) remove(from, to uint64, free func(disk.Extent) error) error {
 	r, err := t.o.s.find(t.ino, t.i, from)
 	if err != nil {
@@ -265,8 +265,8 @@ func (t *tree) dropNode(number uint64) error {
 	return t.o.free(number, 1, true)
 }
 
-// join combines the nodes below entries at and at+1 into one, if their entries fill at most half of
-// a node.
+// join combines the nodes below the entries with the indices at and at+1 into one, if
+// their entries fill at most half of a node.
 func (t *tree) join(x disk.Extents, at int) error {
 	if at < 0 || at+1 >= x.Count() {
 		return nil

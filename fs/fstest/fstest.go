@@ -6,8 +6,8 @@ import (
 	"loam/fs"
 )
 
-// Test runs the suite. make returns a new, empty file system whose root directory belongs to user 0 and
-// has mode 0755.
+// Test runs the suite. The function make returns a new, empty file system whose root
+// directory belongs to user 0 and has mode 0755.
 func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) { TestNames(t, 100_000, make) }
 
 // TestNames is Test with a number of names in the largest directory: for a file system each of whose calls is a message.

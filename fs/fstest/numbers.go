@@ -47,7 +47,7 @@ func ManyNames(t *testing.T, v *fs.View, count int) {
 	dir := open(t, v, "d", fs.MustBeDir)
 	defer dir.Close()
 	for more := true; more; {
-		room := 100 // like a buffer of getdents64
+		room := 100 // number of entries that fit into one listing, as into a buffer of getdents64(2)
 		more = false
 		must(t, dir.ReadDir(func(e fs.Entry) bool {
 			if room--; room < 0 {

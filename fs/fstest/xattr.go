@@ -57,7 +57,8 @@ func (m *machine) removeXattr(w []string) error {
 	return m.view.RemoveXattr(p, w[1])
 }
 
-// TestTrusted tests extended attributes of class "trusted", which some file systems do not have. make is that of Test.
+// TestTrusted tests extended attributes of class "trusted", which some file systems do
+// not have. The function make has the same meaning as for Test.
 func TestTrusted(t *testing.T, make func(t *testing.T) fs.FileSystem) {
 	m := &machine{T: t, view: fs.NewView(fs.NewTree(make(t))), files: map[string]*fs.File{}}
 	m.run(trusted)

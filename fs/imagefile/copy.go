@@ -27,7 +27,8 @@ func (s Skipped) report(name, why string) {
 
 const noFile = "it is neither a file, a folder nor a symbolic link"
 
-// target returns where a copy of a file with a base name goes: into to if that is a folder.
+// target returns where a copy of a file with a base name goes: into the destination (the
+// parameter to) if that is a folder.
 func target(isDir bool, to, base string) string {
 	if isDir {
 		return path.Join(to, base)
@@ -131,7 +132,8 @@ func (i *Image) copyFileIn(from, to string, mode fs.Mode) error {
 	return err
 }
 
-// whole writes everything, or returns the error: a file writes less than all where the disk is full.
+// whole is an io.Writer over a file. It writes all of p or returns an error, while fs.File.Write may write a
+// part of p without an error when the disk becomes full.
 type whole struct{ f *fs.File }
 
 func (w whole) Write(p []byte) (n int, err error) {

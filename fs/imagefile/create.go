@@ -53,7 +53,7 @@ func formatFile(name string, c format.Config) error {
 	return errors.Join(format.Write(d, c), d.Close())
 }
 
-// syncFolder makes a new file's name durable, where the file system has such a thing.
+// syncFolder makes a new file's name durable, if the host's file system supports fsync of a folder.
 func syncFolder(name string) error {
 	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {

@@ -113,7 +113,7 @@ func newView(s *ext4.FileSystem) *fs.View {
 	return v
 }
 
-// Usage returns what is free.
+// Usage returns the size and the free space of the file system.
 func (i *Image) Usage() fs.Usage { return i.system.Usage() }
 
 // Close makes changes durable and closes the image.

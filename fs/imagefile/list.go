@@ -43,8 +43,8 @@ func (i *Image) names(place fs.Place) (names []string, err error) {
 	return names, err
 }
 
-// List lists a folder, or a file, one name a line; long adds the attributes as ls -ln has them, and all the folders
-// below.
+// List lists a folder, or a file, one name a line; long adds the attributes in the format of ls -ln, and all adds
+// the contents of the folders below.
 func (i *Image) List(name string, long, all bool, w io.Writer) error {
 	place, err := i.View.Lookup(i.View.Root, name, !long)
 	if err != nil {
@@ -116,7 +116,7 @@ func linkText(place fs.Place) string {
 
 func timeText(t fs.Time) string { return time.Unix(0, int64(t)).UTC().Format("2006-01-02 15:04:05") }
 
-// modeText returns the mode as ls -l has it.
+// modeText returns the mode in the format of ls -l.
 func modeText(m fs.Mode) string {
 	kind := map[fs.Mode]byte{fs.Regular: '-', fs.Dir: 'd', fs.Symlink: 'l', fs.CharDevice: 'c', fs.BlockDevice: 'b', fs.Fifo: 'p', fs.Socket: 's'}[m.Type()]
 	b := []byte("?rwxrwxrwx")

@@ -17,8 +17,8 @@ const (
 	lockBytes     = 200
 )
 
-// Lock locks an image until f and its copies are closed: for this user alone, or shared with others that only read.
-// The error says who uses the image.
+// Lock locks an image until f and its copies are closed. If shared is set, other programs that only read can lock
+// the image too. The error says which program uses the image.
 func Lock(f *os.File, shared bool) error {
 	how := linux.LOCK_EX | linux.LOCK_NB
 	if shared {

@@ -79,7 +79,8 @@ func (f *file) zeroRange(offset, end int64) error {
 	return nil
 }
 
-// zeroPage zeroes a part of one page. Errors: ENOSPC, as content below the pages is hidden by a page.
+// zeroPage zeroes a part of one page. If base has content at the page, a page is allocated that hides this
+// content, which may return ENOSPC.
 func (f *file) zeroPage(from, to int64) error {
 	i := from / pageSize
 	if i*pageSize < int64(len(f.base)) {
@@ -174,7 +175,7 @@ func (f *file) insert(offset, end int64) error {
 	return nil
 }
 
-// ownContent copies the content below the pages to pages. Errors: ENOSPC.
+// ownContent copies base, the file's read-only initial content, to pages. Errors: ENOSPC.
 func (f *file) ownContent() error {
 	for i := int64(0); i*pageSize < int64(len(f.base)); i++ {
 		if _, err := f.makePage(i); err != nil {

@@ -125,7 +125,7 @@ func (d *directory) Make(name string, mode fs.Mode, owner fs.Owner, device fs.De
 		return d.add(name, func() inode { return newDirectory(d.system, mode&fs.Permissions, owner) })
 	case fs.Regular:
 		return d.add(name, func() inode {
-			f := &file{seals: fs.SealSeals} // as for a file of Linux's tmpfs
+			f := &file{seals: fs.SealSeals} // no seal can be added to a file with a name, as on Linux's tmpfs
 			f.init(d.system, mode, owner)
 			return f
 		})
@@ -148,7 +148,7 @@ func (d *directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error
 	})
 }
 
-// add creates a file with make and enters it under name. Errors: ENOENT, EEXIST, ENOSPC.
+// add creates a file with the function make and enters it under name. Errors: ENOENT, EEXIST, ENOSPC.
 func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 	m := d.system
 	m.names.Lock()
@@ -161,7 +161,7 @@ func (d *directory) add(name string, make func() inode) (fs.Node, error) {
 	}
 	f := make()
 	if sub, ok := f.(*directory); ok {
-		m.files.Add(-1) // newDirectory has counted it as well
+		m.files.Add(-1) // takeFile and newDirectory have both counted the new directory
 		sub.parent, sub.name = d, name
 		d.links++
 	} else {

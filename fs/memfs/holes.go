@@ -1,6 +1,6 @@
 package memfs
 
-// Holes of a file: pages that were never written and have no base below.
+// Holes of a file: pages that were never written, at offsets where the file has no initial content (base).
 
 // NextData implements fs.Sparse.
 func (h handle) NextData(offset int64) (int64, bool) { return h.next(offset, true) }

@@ -66,7 +66,7 @@ func mayRename(d *directory, from *entry, into *directory, old *entry, flags fs.
 	case exchange:
 		return nil
 	case oldIsDir && oldDir.contains(d):
-		return linux.ENOTEMPTY // this applies whatever the file from is, as on Linux
+		return linux.ENOTEMPTY // Linux returns this error for directories and other files alike
 	case isDir && !oldIsDir:
 		return linux.ENOTDIR
 	case !isDir && oldIsDir:

@@ -5,13 +5,20 @@ import (
 	"time"
 )
 
+// instant is a time on the clock of a FileSystem, in nanoseconds. 0 is before all others. It is smaller than a
+// time.Time: each cached name has several instants.
+type instant int64
+
+// Before reports whether i is earlier than j.
+func (i instant) Before(j instant) bool { return i < j }
+
 // clock returns the time with the precision of its period. It is cheaper than reading the exact
 // time, which matters because resolving a path of five names reads the time ten times. A timer
 // updates the clock while it is in use.
 type clock struct {
 	base    time.Time
 	period  time.Duration // precision of now: the time returned is at most this old; 0: exact
-	coarse  atomic.Int64  // nanoseconds after base
+	coarse  atomic.Int64  // the last time
 	used    atomic.Bool   // the clock was read since the last update
 	ticking atomic.Bool   // the timer is armed
 }
@@ -32,21 +39,24 @@ func (c *clock) set(valid time.Duration) time.Duration {
 	return valid - c.period
 }
 
+// exact returns the time without imprecision.
+func (c *clock) exact() instant { return instant(time.Since(c.base)) + 1 }
+
 // now returns the time, at most a period late.
-func (c *clock) now() time.Time {
+func (c *clock) now() instant {
 	if c.period == 0 {
-		return time.Now()
+		return c.exact()
 	}
 	if !c.used.Load() {
 		c.used.Store(true)
 	}
 	if !c.ticking.Load() {
-		c.coarse.Store(int64(time.Since(c.base)))
+		c.coarse.Store(int64(c.exact()))
 		if c.ticking.CompareAndSwap(false, true) {
 			time.AfterFunc(c.period, c.tick)
 		}
 	}
-	return c.base.Add(time.Duration(c.coarse.Load()))
+	return instant(c.coarse.Load())
 }
 
 // tick updates the clock, and stops the timer if the clock is not in use.
@@ -55,6 +65,6 @@ func (c *clock) tick() {
 		c.ticking.Store(false)
 		return
 	}
-	c.coarse.Store(int64(time.Since(c.base)))
+	c.coarse.Store(int64(c.exact()))
 	time.AfterFunc(c.period, c.tick)
 }

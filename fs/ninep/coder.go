@@ -69,8 +69,8 @@ func (c *Coder) text(s *string) {
 	}
 }
 
-// texts encodes or decodes a list of strings, preceded by its length in 16 bits. A list of more than most strings is cut
-// when it is encoded, and is an error when it is decoded.
+// texts encodes or decodes a list of strings, preceded by its length in 16 bits. A list of more strings than the
+// parameter most is cut when it is encoded, and is an error when it is decoded.
 func (c *Coder) texts(list *[]string, most int) {
 	n := uint16(min(len(*list), most))
 	c.u16(&n)

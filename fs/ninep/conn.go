@@ -25,8 +25,10 @@ type conn struct {
 	tags chan uint16 // free tags; sent and received by callers, never closed; empty: the caller waits
 
 	// The fields below let a calling goroutine read its own reply: see lead.go.
-	trier Trier // rw, if it implements Trier; otherwise nil
-	// parked makes receive read: sent by callers, received by receive, never closed; full: receive will read anyway.
+	trier    Trier    // rw, if it implements Trier; otherwise nil
+	prompter Prompter // rw, if it implements Prompter; otherwise nil
+	// parked has capacity 1. A caller sends to it to make receive read replies, without blocking: if parked is full,
+	// receive has not taken the earlier value yet, and will read when it does. It is never closed.
 	parked  chan struct{}
 	waiting atomic.Int64 // calls in progress with a waiting caller
 	led     atomic.Bool  // a caller has received replies itself (led) since receive last looked
@@ -35,7 +37,8 @@ type conn struct {
 	source  source
 	in      *bufio.Reader
 	body    []byte // room for short bodies
-	busy    int    // number of calls for which callers will block at once instead of looking for their replies
+
+	patience Patience // whether callers look for their replies before they block
 
 	mu      sync.Mutex // guards the fields below
 	calls   [maxCalls]*call
@@ -48,7 +51,7 @@ type conn struct {
 
 	sending sync.Mutex // guards the fields below; held while bytes are written
 	out     []byte     // messages to be written
-	lazy    bool       // a timer is set that will write out
+	lazy    bool       // a timer is set that will write the messages in the field out
 }
 
 // maxCalls is the maximum number of requests in progress.
@@ -67,16 +70,20 @@ type call struct {
 	size  int
 	reply Message
 	into  []byte // Read: receives the data
-	n     int    // bytes in into
+	n     int    // number of bytes in the field into
 	err   error
 	clunk uint32        // FID that the request frees, and that can be used again after the reply; NoFID: none
 	done  chan struct{} // closed by receive; nil: no caller waits
+	// after is called when the reply has arrived, unless the request has failed. It is nil if a caller waits. The
+	// goroutine that receives calls it, and holds reading.
+	after func()
 }
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
 	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls), parked: make(chan struct{}, 1)}
 	c.landed.L = &c.mu
 	c.trier, _ = rw.(Trier)
+	c.prompter, _ = rw.(Prompter)
 	c.source.Reader = rw
 	const room = 64 << 10
 	c.in = bufio.NewReaderSize(&c.source, room)
@@ -107,7 +114,7 @@ func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 		return
 	}
 	defer c.sending.Unlock()
-	if lazy && len(c.out) < lazyBytes {
+	if lazy && len(c.out) < lazyBytes && (c.prompter == nil || !c.prompter.Awake()) {
 		if !c.lazy {
 			c.lazy = true
 			time.AfterFunc(lazyTime, c.flush)
@@ -123,7 +130,7 @@ func (c *conn) admit(tag uint16, k *call, lazy bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for c.err == nil && c.flight > 0 && c.flight+k.size > c.window {
-		if unsent := len(c.out) - k.size; unsent > 0 { // only the replies to unsent requests can make room
+		if unsent := len(c.out) - k.size; unsent > 0 { // the window is full of requests, some of which were not sent yet: without sending them, no reply would make room
 			rest := append([]byte(nil), c.out[unsent:]...)
 			c.out = c.out[:unsent]
 			c.mu.Unlock()
@@ -186,9 +193,20 @@ func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, e
 	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
 	c.begin(t, m, first, true)
 	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
+	c.wait(second) // and so receives both replies: after a wait for the first one, receive would be woken for the second one
 	c.wait(first)
-	c.wait(second)
 	return second.err == nil, first.err
+}
+
+// callBefore makes a request about names in a directory, and requests the directory's attributes in the same round. It does
+// not wait for the attributes: after is called when they have arrived.
+func (c *conn) callBefore(t Type, m, reply Message, dir uint32, after func(*Attr)) error {
+	first := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
+	var a Attr
+	c.begin(t, m, first, true)
+	c.begin(TypeLookup, &Lookup{FID: dir}, &call{reply: &a, clunk: NoFID, after: func() { after(&a) }}, false)
+	c.wait(first)
+	return first.err
 }
 
 // beside runs f in a goroutine, unless the connection has ended. It returns false if the connection
@@ -319,8 +337,11 @@ func (c *conn) land(tag uint16, k *call) {
 		c.tags <- tag
 	}
 	c.waiting.Add(-k.waiters())
-	if k.done != nil {
+	switch {
+	case k.done != nil:
 		close(k.done)
+	case k.after != nil && k.err == nil:
+		k.after()
 	}
 }
 

@@ -1,8 +1,6 @@
 package ninep
 
 import (
-	"time"
-
 	"loam/abi/linux"
 	"loam/fs"
 )
@@ -18,6 +16,7 @@ func (d directory) Lookup(name string) (fs.Node, error) {
 	}
 	if s.wantsListing(d.node) {
 		if s.fill(d.node) == nil {
+			s.walkAhead(d.node)
 			if n, known := s.remembered(d.node, name); known {
 				if n == nil {
 					return nil, linux.ENOENT
@@ -176,7 +175,7 @@ func (d directory) Link(name string, to fs.Node) error {
 	defer s.mu.Unlock()
 	s.doubt(d.node, name)
 	n.touch()
-	n.sole = time.Time{}
+	n.sole = 0
 	if err == nil && n.gone {
 		s.locate(n, d.node, name)
 	}
@@ -253,11 +252,11 @@ func (s *FileSystem) keepAt(d *node, name string) error {
 	s.mu.Lock()
 	n := d.kid(name)
 	needed := n != nil && n.kind != fs.Dir && n.fid == 0 && n.anyHandle() == nil
-	if needed && len(n.handles) == 0 && !n.sole.IsZero() && s.now().Before(n.sole) {
+	if needed && len(n.handles) == 0 && n.sole != 0 && s.now().Before(n.sole) {
 		needed = false
 	}
 	if needed && len(n.handles) == 0 {
-		fresh := !n.fresh.IsZero() && s.now().Before(n.fresh)
+		fresh := n.fresh != 0 && s.now().Before(n.fresh)
 		needed = !fresh || n.attr.Links > 1
 		if !fresh {
 			s.mu.Unlock()
@@ -313,8 +312,8 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 	return nil
 }
 
-// settle records that the file moved was renamed from a name in d to a name in t, where victim was. moved and victim
-// may be nil, which means that the client does not know the file. The caller holds mu.
+// settle records that a file (the parameter moved) was renamed from a name in d to a name in t, where another file
+// (victim) was. moved and victim may be nil, which means that the client does not know the file. The caller holds mu.
 func (s *FileSystem) settle(d *node, name string, moved *node, t *node, newName string, victim *node, exchange bool) {
 	if victim != nil {
 		victim.touch()

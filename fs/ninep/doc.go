@@ -35,9 +35,9 @@
 // # Locks
 //
 //	FileSystem.naming  <  FileSystem.mu  <  conn.sending  <  conn.mu
-//	conn.reading  <  conn.mu
+//	conn.reading  <  FileSystem.mu
 //
 // No request is made with mu held, except for Clunk, for which no caller waits.
 //
-// Reading order: message.go, conn.go, lead.go, system.go, node.go, directory.go, names.go, file.go, prefetch.go.
+// Reading order: message.go, conn.go, lead.go, system.go, node.go, directory.go, names.go, file.go, prefetch.go, ahead.go.
 package ninep

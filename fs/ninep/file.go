@@ -47,11 +47,19 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	}
 	var answer OpenedAt
 	began, until := s.begin()
-	var parent Attr
-	known := false
+	var parent *Attr // guarded by mu, as is doubted
+	doubted := false
 	if s.conn.loam {
 		m.New = s.conn.newFID()
-		if known, err = s.conn.callIn(TypeOpenAt, &m, &answer, fid, &parent); err != nil {
+		// The caller mostly writes to the file next, so it does not have to wait for the directory's attributes.
+		err = s.conn.callBefore(TypeOpenAt, &m, &answer, fid, func(a *Attr) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if parent = a; doubted {
+				d.learnLast(a, began, until)
+			}
+		})
+		if err != nil {
 			s.conn.dropFID(m.New)
 		}
 	} else {
@@ -61,8 +69,8 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt(d, name)
-	if known {
-		d.learnLast(&parent, began, until)
+	if doubted = true; parent != nil {
+		d.learnLast(parent, began, until)
 	}
 	if err != nil {
 		return nil, err

@@ -25,17 +25,14 @@ type Trier interface {
 	Yield()
 }
 
-const (
-	// lookTime is the time for which a caller polls for its reply before it blocks.
-	lookTime = 50 * time.Microsecond
-	// busyTime is the time of a Yield after which the CPUs are considered busy.
-	busyTime = 20 * time.Microsecond
-	// After the CPUs were busy, or no reply came within lookTime, the callers of the next busyCalls calls block at
-	// once.
-	busyCalls = 100
-	// idleTime is the time without reads by callers after which receive reads again.
-	idleTime = 2 * time.Millisecond
-)
+// Prompter is a connection on which a message costs little while the server is awake.
+type Prompter interface {
+	// Awake reports whether the server receives without being woken.
+	Awake() bool
+}
+
+// idleTime is the time without reads by callers after which receive reads again.
+const idleTime = 2 * time.Millisecond
 
 // source is the input of a connection. Without try, reads block.
 type source struct {
@@ -74,10 +71,8 @@ func (c *conn) lead(k *call) {
 	if !c.reading.TryLock() {
 		return
 	}
-	if c.busy > 0 {
-		c.busy--
-	} else {
-		c.look(k)
+	if !k.long() {
+		c.patience.Wait(func() bool { return c.look(k) }, c.trier.Yield)
 	}
 	for !k.landed() {
 		c.step()
@@ -89,26 +84,26 @@ func (c *conn) lead(k *call) {
 	}
 }
 
-// look polls for replies, until the reply to k has arrived or lookTime is over. The caller holds reading.
-func (c *conn) look(k *call) {
-	for start := time.Now(); !k.landed(); {
+// long reports whether the server mostly takes longer for the request than a caller would poll.
+func (k *call) long() bool { return k.kind == TypeList || k.kind == TypeFetch }
+
+// look receives all replies that have arrived. It reports whether the reply to k was among them. The caller holds
+// reading.
+func (c *conn) look(k *call) bool {
+	for !k.landed() {
 		c.source.try = c.trier
 		_, err := c.in.Peek(HeaderSize)
 		c.source.try = nil
-		if err != linux.EAGAIN {
-			c.step() // step also records the end of the connection
-			continue
+		if err == linux.EAGAIN {
+			return false
 		}
-		before := time.Now()
-		c.trier.Yield()
-		if now := time.Now(); now.Sub(before) > busyTime || now.Sub(start) > lookTime {
-			c.busy = busyCalls
-			return
-		}
+		c.step() // step also records the end of the connection
 	}
+	return true
 }
 
-// park makes receive read again. If the channel is full, it will do so anyway.
+// park makes receive read again. If the channel is full, receive has not taken the earlier value yet, and
+// will read when it does.
 func (c *conn) park() {
 	select {
 	case c.parked <- struct{}{}:

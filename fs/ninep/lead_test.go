@@ -60,7 +60,12 @@ func TestLeadingCallers(t *testing.T) {
 
 // Many callers at once all get their replies, also after times in which no caller reads, and after a long reply.
 func TestManyLeadingCallers(t *testing.T) {
-	s := exportTo(t, folder(t), ninep.Config{Cache: ninep.None, Window: 8192}, server.Config{}, asTried)
+	c := ninep.Config{Cache: ninep.None, Window: 8192}
+	t.Run("socket", func(t *testing.T) { manyCallers(t, exportTo(t, folder(t), c, server.Config{}, asTried)) })
+	t.Run("memory", func(t *testing.T) { manyCallers(t, exportMemory(t, folder(t), c)) })
+}
+
+func manyCallers(t *testing.T, s *ninep.FileSystem) {
 	v := view(s)
 	const goroutines, files = 8, 40
 	for round := range 3 {

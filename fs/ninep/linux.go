@@ -196,7 +196,7 @@ func (m *XattrCreate) fields(c *Coder) {
 type Dirent struct {
 	QID    QID
 	Offset uint64 // offset of the next entry
-	Type   uint8  // as in getdents64(2)
+	Type   uint8  // type of the file, as in getdents64(2)
 	Name   string
 }
 

@@ -12,8 +12,8 @@ type Lookup struct {
 
 func (m *Lookup) fields(c *Coder) { c.u32(&m.FID); c.text(&m.Name) }
 
-// List returns entries of a directory, from an offset on, with their attributes: of FID, which need not be open, or of
-// the directory with a name in it. The reply is a Listed of at most Count bytes.
+// List returns entries of a directory, from an offset on, with their attributes. The directory is FID, which need not
+// be open, or the subdirectory Name of FID if Name is not empty. The reply is a Listed of at most Count bytes.
 type List struct {
 	FID    uint32
 	Name   string

@@ -60,8 +60,8 @@ func (t Type) Reply() Type { return t + 1 }
 // Sizes in bytes.
 const (
 	HeaderSize = 7       // length of a header: size, type and tag
-	MinSize    = 4096    // least maximum size of a message (msize)
-	MaxSize    = 1 << 20 // greatest maximum size of a message
+	MinSize    = 4096    // smallest msize (maximum size of messages) that is accepted
+	MaxSize    = 1 << 20 // largest msize
 	ReadRoom   = 11      // length of a reply with data, without the data
 	WriteRoom  = 23      // length of a Write request, without the data
 )

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"errors"
 	"slices"
-	"time"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -15,8 +14,8 @@ import (
 // names are the names of a directory that the client knows.
 type names struct {
 	known    map[string]*known
-	complete bool      // known has all names
-	until    time.Time // complete is valid until then
+	complete bool    // known has all names
+	until    instant // complete is valid until then
 	// listing has the entries in the order of the server; nil: not known. Entries that are marked absent were removed
 	// after the listing.
 	listing   []*known
@@ -31,7 +30,8 @@ type names struct {
 	walked  int           // number of subdirectories that were listed
 	reading bool          // the program reads files of a subdirectory
 	batches int           // number of batches that were fetched ahead
-	ahead   bool          // subdirectories are being listed ahead
+	dirs    int           // number of subdirectories in listing
+	mark    bool          // see continueAhead
 	fetches chan struct{} // closed when the running fetch has ended; nil: none runs
 }
 
@@ -40,21 +40,21 @@ type known struct {
 	name   string
 	absent bool
 	attr   Attr
-	next   uint64    // offset of the next entry
-	began  uint64    // value of FileSystem.tick when the request began
-	until  time.Time // valid until then
-	stale  bool      // the client has changed the file since: attr is not valid
+	next   uint64  // offset of the next entry
+	began  uint64  // value of FileSystem.tick when the request began
+	until  instant // valid until then
+	stale  bool    // the client has changed the file since: attr is not valid
 
 	content *content // content of a small file; see prefetch.go
 	read    bool     // the file was opened for reading since the listing
 }
 
 // deadline returns the time until which a result that arrives now is valid. The caller holds mu.
-func (s *FileSystem) deadline() time.Time {
+func (s *FileSystem) deadline() instant {
 	if s.valid == 0 {
-		return time.Time{}
+		return 0
 	}
-	return s.now().Add(s.valid)
+	return s.now() + instant(s.valid)
 }
 
 // remembered returns the cached result for a name. isKnown is false if nothing is cached; n is nil
@@ -103,8 +103,8 @@ func (s *FileSystem) cache(d *node) *names {
 
 // remember caches the attributes of a name, from a request that began at tick began. a is nil if
 // the name does not exist. The caller holds mu.
-func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until time.Time) {
-	if until.IsZero() || d.gone {
+func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until instant) {
+	if until == 0 || d.gone {
 		return
 	}
 	k := &known{name: name, absent: a == nil, until: until, began: began}
@@ -143,7 +143,7 @@ func (s *FileSystem) doubt(d *node, name string) {
 func (s *FileSystem) removed(d *node, name string) {
 	d.touch()
 	if c := d.names; c != nil {
-		if k := c.known[name]; k != nil { // the listing refers to it too
+		if k := c.known[name]; k != nil { // k stays in known, because the listing refers to k too
 			s.dropContent(k)
 			k.absent, k.until = true, s.deadline()
 			return
@@ -215,6 +215,14 @@ func (s *FileSystem) fill(d *node) error {
 	}()
 	began, until := s.begin()
 	all, ascending, err := s.readNames(d, began, until)
+	byName := make(map[string]*known, len(all))
+	dirs := 0
+	for _, k := range all {
+		byName[k.name] = k
+		if fs.Mode(k.attr.Mode).Type() == fs.Dir {
+			dirs++
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -229,12 +237,9 @@ func (s *FileSystem) fill(d *node) error {
 	old := s.cache(d)
 	s.dropNames(d)
 	c := s.cache(d)
-	c.known = make(map[string]*known, len(all))
+	c.known, c.dirs = byName, dirs
 	c.complete, c.until = true, until
 	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
-	for _, k := range all {
-		c.known[k.name] = k
-	}
 	c.ascending = ascending
 	if c.listing = all; all == nil {
 		c.listing = []*known{}
@@ -249,7 +254,7 @@ var errLarge = errors.New("ninep: the directory has too many names to keep")
 
 // readNames reads all names of a directory. A directory without a FID is addressed by its parent
 // and its name.
-func (s *FileSystem) readNames(d *node, began uint64, until time.Time) (all []*known, ascending bool, err error) {
+func (s *FileSystem) readNames(d *node, began uint64, until instant) (all []*known, ascending bool, err error) {
 	m := List{Count: listBytes}
 	release := func() {}
 	defer func() { release() }()
@@ -296,6 +301,9 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 	for filled := false; ; filled = true {
 		listing, ascending := s.listingOf(d.node)
 		if at, ok := position(listing, ascending, cursor); ok {
+			if cursor == 0 {
+				s.continueAhead(d.node)
+			}
 			return readFrom(s, listing[at:], yield)
 		}
 		if filled || s.valid == 0 || !s.conn.loam || s.tooLarge(d.node) {

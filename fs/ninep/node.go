@@ -2,7 +2,6 @@ package ninep
 
 import (
 	"container/list"
-	"time"
 	"weak"
 
 	"loam/abi/linux"
@@ -25,9 +24,9 @@ type node struct {
 	noLink  bool // the file must not get a name
 
 	attr    fs.Attr
-	fresh   time.Time // attr is valid until then
-	changed uint64    // tick of the last change by the client
-	sole    time.Time // until this time the file has only one name, unless the client itself adds one by Link
+	fresh   instant // attr is valid until then
+	changed uint64  // tick of the last change by the client
+	sole    instant // until this time the file has only one name, unless the client itself adds one by Link
 
 	// fid is 0 or the node's own FID. If pins is not 0, requests use the FID. Otherwise the node is in the list
 	// FileSystem.fids and the FID may be released, unless kept is set: then the file can be reached only by this FID,
@@ -46,7 +45,7 @@ type node struct {
 	sweepAt int                           // number of kids at which unreferenced ones are removed
 	filling chan struct{}                 // not nil while this directory is being listed
 	target  string                        // target of a symbolic link
-	targets time.Time                     // target is valid until then
+	targets instant                       // target is valid until then
 }
 
 // Files by type. Equal values are the same file.
@@ -195,18 +194,18 @@ func (d *node) kid(name string) *node {
 
 // learn stores attributes from the reply to a request that began at tick began. The caller holds
 // mu.
-func (n *node) learn(a *Attr, began uint64, until time.Time) {
+func (n *node) learn(a *Attr, began uint64, until instant) {
 	if n.changed <= began {
 		n.attr, n.fresh = attrOf(a), until
 		if n.sole = until; a.Links != 1 {
-			n.sole = time.Time{}
+			n.sole = 0
 		}
 	}
 }
 
 // learnLast stores attributes that were reported together with a change of the file, unless there was another change
 // meanwhile. It is called after touch. The caller holds mu.
-func (n *node) learnLast(a *Attr, began uint64, until time.Time) {
+func (n *node) learnLast(a *Attr, began uint64, until instant) {
 	if n.s.tick <= began+1 && keyOf(a.QID) == n.key && !n.gone {
 		n.attr, n.fresh = attrOf(a), until
 	}
@@ -216,7 +215,7 @@ func (n *node) learnLast(a *Attr, began uint64, until time.Time) {
 func (n *node) touch() {
 	n.s.tick++
 	n.changed = n.s.tick
-	n.fresh = time.Time{}
+	n.fresh = 0
 	if n.dir != nil && n.dir.names != nil {
 		if k := n.dir.names.known[n.name]; k != nil && !k.absent {
 			k.stale = true
@@ -225,20 +224,20 @@ func (n *node) touch() {
 }
 
 // begin returns the current tick, and the time until which a result that arrives now is valid.
-func (s *FileSystem) begin() (tick uint64, until time.Time) {
+func (s *FileSystem) begin() (tick uint64, until instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.valid == 0 {
-		return s.tick, time.Time{}
+		return s.tick, 0
 	}
-	return s.tick, s.now().Add(s.valid)
+	return s.tick, s.now() + instant(s.valid)
 }
 
 // Attr implements fs.Node. A removed file has zero links.
 func (n *node) Attr() fs.Attr {
 	s := n.s
 	s.mu.Lock()
-	if !n.fresh.IsZero() && s.now().Before(n.fresh) {
+	if n.fresh != 0 && s.now().Before(n.fresh) {
 		defer s.mu.Unlock()
 		return n.attr
 	}
@@ -411,8 +410,8 @@ func (s *FileSystem) walk(from uint32, names []string) (uint32, QID, error) {
 	return fid, w.QIDs[len(names)-1], nil
 }
 
-// borrow returns a FID for the file. It is not open, except that with writable it may be an open
-// one that permits writing. The caller calls release. Errors: ENOENT, EIO.
+// borrow returns a FID for the file, which the caller releases. The FID has not been opened, unless writable
+// is set: then it may be the FID of an open handle that permits writing. Errors: ENOENT, EIO.
 func (n *node) borrow(writable bool) (fid uint32, release func(), err error) {
 	s := n.s
 	if writable {
@@ -533,7 +532,7 @@ func (s special) Open(fs.Flags) (fs.Handle, error)   { return nil, linux.ENXIO }
 func (l symlink) Target() (string, error) {
 	s := l.s
 	s.mu.Lock()
-	if !l.targets.IsZero() && s.now().Before(l.targets) {
+	if l.targets != 0 && s.now().Before(l.targets) {
 		defer s.mu.Unlock()
 		return l.target, nil
 	}

@@ -100,7 +100,7 @@ func (s *FileSystem) rename(m RenameAt, flags fs.RenameFlags) error {
 	case flags&fs.RenameExchange != 0:
 		return linux.EINVAL
 	}
-	return s.conn.call(TypeRenameAt, &m, Empty{}) // without RenameNoReplace: the caller has checked that the name does not exist
+	return s.conn.call(TypeRenameAt, &m, Empty{}) // RenameAt has no flag RenameNoReplace, but the caller has checked that the new name does not exist
 }
 
 // openAt opens a name in a directory, or with an empty name the file of fid itself, as a new FID.

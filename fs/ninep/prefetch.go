@@ -1,8 +1,6 @@
 package ninep
 
 import (
-	"time"
-
 	"loam/fs"
 )
 
@@ -12,7 +10,7 @@ import (
 // content is the complete content of a file.
 type content struct {
 	data  []byte
-	until time.Time // valid until then
+	until instant // valid until then
 }
 
 // Sizes of a fetch in bytes, and its number of files.
@@ -89,6 +87,17 @@ func (s *FileSystem) takeContent(h *handle) bool {
 	return len(b.files) > 0 && s.fetch(b) == nil && h.takeKnown()
 }
 
+// reads records that the program reads files below the two directories above the file's own. The caller holds mu.
+func (n *node) reads() {
+	up := n.dir
+	for range 2 {
+		if up = up.dir; up == nil || up.names == nil {
+			return
+		}
+		up.names.reading = true
+	}
+}
+
 // batch is a set of files whose content is fetched. While it is fetched, names.fetches is set.
 type batch struct {
 	dir   *node
@@ -136,6 +145,7 @@ func (h *handle) takeKnown() bool {
 	if k.content == nil {
 		return false
 	}
+	h.node.reads()
 	c := k.content
 	s.dropContent(k) // most files are read once
 	if !s.now().Before(c.until) {
@@ -166,12 +176,7 @@ func (s *FileSystem) following(n *node, first bool) (b batch, wait <-chan struct
 	c.readAt = at + 1
 	if first {
 		c.opened++
-		if up := n.dir.dir; up != nil && up.names != nil {
-			up.names.reading = true
-			if top := up.dir; top != nil && top.names != nil {
-				top.names.reading = true
-			}
-		}
+		n.reads()
 		if c.opened < 2 || !c.listing[at].small() {
 			return b, nil
 		}
@@ -240,7 +245,7 @@ func (s *FileSystem) fetch(b batch) error {
 	defer release()
 	began, until := s.begin()
 	var data Data
-	const room = 256 // for attributes and lengths
+	const room = 256 // bytes of a reply for the attributes and lengths of one file
 	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
 	if err := s.conn.call(TypeFetch, &m, &data); err != nil {
 		return err
@@ -264,7 +269,7 @@ func (s *FileSystem) fetch(b batch) error {
 }
 
 // keepContent stores the content of a file. The caller holds mu.
-func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until time.Time) {
+func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until instant) {
 	if n := d.kid(name); n != nil {
 		if n.changed > began || n.key != keyOf(c.Attr.QID) {
 			return
@@ -280,85 +285,4 @@ func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64,
 		k.content = &content{c.Data, until}
 		s.content += len(c.Data)
 	}
-}
-
-// Bounds for listing directories in advance.
-const (
-	aheadDirs    = 64
-	aheadBatches = 4 // batches of files that are fetched in advance from one directory
-)
-
-// walkAhead lists the other subdirectories of d's parent if d is the second one that is listed,
-// because the program probably walks the tree. It also fetches files if the program reads files.
-func (s *FileSystem) walkAhead(d *node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	up := d.dir
-	if up == nil || up.names == nil || len(up.names.listing) == 0 {
-		return
-	}
-	c := up.names
-	c.walked++
-	deep := up.dir != nil && up.dir.names != nil && up.dir.names.walked > 1
-	if c.walked < 2 && !deep || c.ahead {
-		return
-	}
-	if deep && up.dir.names.reading {
-		c.reading = true
-	}
-	c.ahead = s.conn.beside(func() {
-		s.listAhead(up, c)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		c.ahead = false
-	})
-}
-
-// listAhead lists subdirectories of a directory with cached names c.
-func (s *FileSystem) listAhead(up *node, c *names) {
-	s.mu.Lock()
-	listing := c.listing
-	s.mu.Unlock()
-	done := 0
-	for _, k := range listing {
-		s.mu.Lock()
-		var d *node
-		now := s.now()
-		if fs.Mode(k.attr.Mode).Type() == fs.Dir && !k.absent && now.Before(k.until) {
-			if d = up.kid(k.name); d == nil {
-				d = s.nodeOf(up, k.name, &k.attr)
-			}
-		}
-		full := s.names > s.mostCached/2 || up.names != c || done == aheadDirs
-		fresh := d != nil && d.names != nil && d.names.complete && now.Before(d.names.until)
-		s.mu.Unlock()
-		if full {
-			return
-		}
-		if d == nil || fresh {
-			continue
-		}
-		if s.fill(d) != nil {
-			return
-		}
-		done++
-		for b := s.nextBatch(c, d); len(b.files) > 0; b = s.nextBatch(c, d) {
-			if s.fetch(b) != nil {
-				return
-			}
-		}
-	}
-}
-
-// nextBatch returns files of a directory whose content is not known, if files of its siblings are read.
-func (s *FileSystem) nextBatch(up *names, d *node) batch {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := d.names
-	if !up.reading || c == nil || c.fetches != nil || c.batches == aheadBatches || s.content > mostContent/2 {
-		return batch{}
-	}
-	c.batches++
-	c.opened = max(c.opened, 1)
-	return s.batch(d, 0, false)
 }

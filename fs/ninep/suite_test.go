@@ -40,10 +40,16 @@ func export(t testing.TB, folder string, c ninep.Config, sc server.Config) *nine
 	return exportTo(t, folder, c, sc, func(c net.Conn) io.ReadWriteCloser { return c })
 }
 
-// exportTo is like export, but wrap wraps the client's end of the connection.
+// exportTo is like export, but the function wrap wraps the client's end of the connection.
 func exportTo(t testing.TB, folder string, c ninep.Config, sc server.Config, wrap func(net.Conn) io.ReadWriteCloser) *ninep.FileSystem {
 	t.Helper()
 	near, far := dial(t)
+	return exportBetween(t, folder, c, sc, wrap(near), far)
+}
+
+// exportBetween is like export, but the caller makes the connection.
+func exportBetween(t testing.TB, folder string, c ninep.Config, sc server.Config, near, far io.ReadWriteCloser) *ninep.FileSystem {
+	t.Helper()
 	f, err := os.Open(folder)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +59,7 @@ func exportTo(t testing.TB, folder string, c ninep.Config, sc server.Config, wra
 		done <- server.Serve(far, f, sc)
 		far.Close()
 	}()
-	s, err := ninep.New(wrap(near), c)
+	s, err := ninep.New(near, c)
 	if err != nil {
 		t.Fatal(err)
 	}

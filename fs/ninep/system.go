@@ -58,11 +58,13 @@ type FileSystem struct {
 	tick    uint64     // counts changes of files and directories
 	nodes   map[key]weak.Pointer[node]
 	sweepAt int       // number of nodes at which unreferenced ones are removed
-	fids    list.List // of *node with a FID of its own and without users, most recently used first
+	fids    list.List // nodes (*node) that have a FID of their own and are not in use, most recently used first
 	made    []*node   // regular files that were created and not opened yet
 
 	cached  list.List // directories (*node) with cached names, most recently filled first
 	names   int       // number of cached names
+	ahead   bool      // runAhead runs
+	aheadAt *node     // the directory behind which runAhead continues; may be nil
 	content int       // bytes of cached contents
 }
 
@@ -182,9 +184,9 @@ func (s *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessU
 }
 
 // now returns the present time for comparison with deadlines.
-func (s *FileSystem) now() time.Time {
+func (s *FileSystem) now() instant {
 	if s.valid == 0 {
-		return time.Time{}
+		return 0
 	}
 	return s.clock.now()
 }

@@ -63,7 +63,7 @@ func (n *node) setXattr(name string, value []byte, flags uint32) error {
 			return errno(err)
 		}
 	}
-	err = c.call(TypeClunk, &OneFID{own}, Empty{}) // sets the attribute; the FID is freed even if this fails
+	err = c.call(TypeClunk, &OneFID{own}, Empty{}) // Clunk sets the attribute; the FID is freed even if this fails
 	c.dropFID(own)
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()

@@ -34,8 +34,8 @@ type Process struct {
 	Maps func() string
 	// Net maps the names of the files in /proc/net to functions that generate them.
 	Net map[string]func() string
-	// Interfaces does the same for /sys/class/net, by interface and by path below the interface's
-	// directory.
+	// Interfaces maps the files in /sys/class/net to functions that generate them, by interface and by path
+	// below the interface's directory.
 	Interfaces map[string]map[string]func() string
 	// Folder returns the working directory.
 	Folder func() string
@@ -46,10 +46,10 @@ type Process struct {
 	ClockSource string
 	// Somaxconn is the maximum backlog of a listener.
 	Somaxconn int
-	// Processes, if not nil, are the entries of all processes, self and thread-self. Otherwise the program is the only
-	// process.
+	// Processes, if not nil, supplies the directories of processes and the links self and thread-self. Otherwise the
+	// program is the only process.
 	Processes Extension
-	// Listed says that Processes are further processes, and that the program has a directory as well.
+	// Listed says that Processes does not contain the program itself, which then has a directory of its own.
 	Listed bool
 	// Writable says that /proc is mounted for writing.
 	Writable bool
@@ -82,7 +82,7 @@ func Proc(p Process) *FileSystem {
 	}
 	p.machine(f)
 	p.settings(f)
-	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // files that this package does not have
+	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // these files replace no file of this package
 		f.File(path, f.replaced[path])
 	}
 	return f
@@ -98,7 +98,7 @@ func (p *Process) own(f *FileSystem, dir string) {
 	f.Fixed(dir+"comm", name+"\n")
 	f.Fixed(dir+"cmdline", terminated(p.Arguments))
 	environ := f.Fixed
-	if p.Processes != nil { // of other users
+	if p.Processes != nil { // processes of other users must not read the environment
 		environ = f.private
 	}
 	environ(dir+"environ", terminated(p.Environment))

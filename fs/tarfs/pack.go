@@ -3,6 +3,7 @@ package tarfs
 import (
 	"archive/tar"
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 	"os"
@@ -14,7 +15,7 @@ import (
 
 // Packed is the result of Pack.
 type Packed struct {
-	Files int   // of any type
+	Files int   // number of files of any type
 	Bytes int64 // bytes of content
 	// Skipped counts the files that were left out: sockets, devices, unreadable files, and files that
 	// were removed or replaced during packing.
@@ -26,6 +27,16 @@ type Packed struct {
 // out.
 func Pack(w io.Writer, dir string) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w)}
+	if err := p.tree(dir, ""); err != nil {
+		return p.packed, err
+	}
+	return p.packed, p.archive.Close()
+}
+
+// PackRoot writes a directory as the root directory of another system. Unlike Pack, it keeps directories of version control
+// systems, hard links, and the capabilities of files.
+func PackRoot(w io.Writer, dir string) (Packed, error) {
+	p := &packer{archive: tar.NewWriter(w), names: map[inode]string{}}
 	if err := p.tree(dir, ""); err != nil {
 		return p.packed, err
 	}
@@ -45,8 +56,8 @@ func PackPaths(w io.Writer, paths []string) (Packed, error) {
 	return p.packed, p.archive.Close()
 }
 
-// PackOwn writes the directory dir with its own files, except files larger than most bytes. Its
-// subdirectories are written empty.
+// PackOwn writes the directory dir with its own files, except files larger than a limit
+// (the parameter most) in bytes. Its subdirectories are written empty.
 func PackOwn(w io.Writer, dir string, most int64) (Packed, error) {
 	p := &packer{archive: tar.NewWriter(w), own: true, most: most}
 	if err := p.tree(dir, ""); err != nil {
@@ -90,10 +101,9 @@ const openFlags = os.O_RDONLY | linux.O_NOFOLLOW | linux.O_NONBLOCK
 // versions are the names of version control directories, which contain more than the current files.
 var versions = map[string]bool{".git": true, ".hg": true, ".svn": true, ".bzr": true}
 
-// tree writes a directory, or one file, under the name as. If as is empty, the directory becomes the
-// root, and a file keeps its own name in the root. The path to the directory may contain symbolic
-// links. Below it, no link leads out (os.Root), even if another process changes the tree at the same
-// time.
+// tree writes a directory, or one file, under a name (the parameter as). If the name is empty, the directory becomes
+// the root, and a file keeps its own name in the root. The path to the directory may contain symbolic links. Below it,
+// no link leads out (os.Root), even if another process changes the tree at the same time.
 func (p *packer) tree(dir, as string) error {
 	folder, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -115,7 +125,7 @@ func (p *packer) tree(dir, as string) error {
 		return ErrMadeUp
 	}
 	return iofs.WalkDir(p.root.FS(), start, func(path string, d iofs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && versions[d.Name()] {
+		if err == nil && d.IsDir() && versions[d.Name()] && p.names == nil {
 			return iofs.SkipDir
 		}
 		if err == nil {
@@ -149,7 +159,13 @@ type packer struct {
 	packed  Packed
 	own     bool  // PackOwn: directories are empty
 	most    int64 // PackOwn: maximum file size in bytes
+
+	// PackRoot: the first name of each file that has several; otherwise nil
+	names map[inode]string
 }
+
+// inode identifies a file of the host.
+type inode struct{ device, number uint64 }
 
 // add writes one file under a name. Errors of the archive end Pack; errors of the file are counted as
 // skipped.
@@ -171,6 +187,13 @@ func (p *packer) add(path, name string) error {
 		return err
 	}
 	defer f.Close()
+	if p.names != nil {
+		if p.again(h, name, st) {
+			p.packed.Files++
+			return p.archive.WriteHeader(h)
+		}
+		addCapabilities(h, f)
+	}
 	if err := p.archive.WriteHeader(h); err != nil {
 		return err
 	}
@@ -182,6 +205,42 @@ func (p *packer) add(path, name string) error {
 	}
 	_, err = io.CopyN(p.archive, zeros{}, h.Size-n) // the file has become shorter
 	return err
+}
+
+// again reports whether a file has been written under another name. Then it changes the header to a hard link.
+func (p *packer) again(h *tar.Header, name string, st os.FileInfo) bool {
+	sys, ok := st.Sys().(*syscall.Stat_t)
+	if !ok || sys.Nlink < 2 {
+		return false
+	}
+	i := inode{uint64(sys.Dev), sys.Ino}
+	first, again := p.names[i]
+	if !again {
+		p.names[i] = name
+		return false
+	}
+	h.Typeflag, h.Linkname, h.Size = tar.TypeLink, first, 0
+	return true
+}
+
+// capabilities is the extended attribute with the capabilities of a program (capabilities(7)). Its value has up to
+// maxCapabilities bytes (struct vfs_ns_cap_data).
+const (
+	capabilities    = "security.capability"
+	maxCapabilities = 24
+)
+
+// xattrRecord is the prefix of PAX records with extended attributes, as GNU tar and star write them.
+const xattrRecord = "SCHILY.xattr."
+
+// addCapabilities adds the capabilities of a file to its header. It names the file by its descriptor, because another file
+// may have replaced it under its name.
+func addCapabilities(h *tar.Header, f *os.File) {
+	value := make([]byte, maxCapabilities)
+	n, err := syscall.Getxattr(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), capabilities, value)
+	if err == nil {
+		h.PAXRecords = map[string]string{xattrRecord + capabilities: string(value[:n])}
+	}
 }
 
 // open opens the file described by st. Errors: errChanged.

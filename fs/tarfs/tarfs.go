@@ -7,7 +7,8 @@
 // writes to it.
 //
 // Pack leaves out and counts files that cannot be transferred: sockets, devices, and files that the
-// user may not read. A file with several names becomes several files. Extended attributes are dropped.
+// user may not read. A file with several names becomes several files, except for PackRoot. Extended attributes are
+// dropped, except for the capabilities of programs with PackRoot.
 package tarfs
 
 import (
@@ -98,7 +99,7 @@ type loader struct {
 	image   []byte
 	system  *memfs.FileSystem
 	view    *fs.View
-	folders []*tar.Header // their attributes are set at the end
+	folders []*tar.Header // headers of directories; finish sets their attributes at the end
 }
 
 // add creates one file with its content and attributes.
@@ -143,7 +144,7 @@ func (l *loader) make(h *tar.Header, name string) error {
 	case tar.TypeDir:
 		err := v.Mkdir(v.Root, name, mode)
 		if p, lookup := v.Lookup(v.Root, name, false); err != nil && lookup == nil && p.Node.Attr().Mode.Type() == fs.Dir {
-			return nil // created before for a name below it
+			return nil // this directory was created before, as the parent of another file
 		}
 		return err
 	case tar.TypeReg:
@@ -189,7 +190,25 @@ func (l *loader) describe(h *tar.Header) error {
 	if h.Typeflag == tar.TypeSymlink {
 		c.Fields &^= fs.SetMode
 	}
-	return p.Node.Change(c)
+	return errors.Join(p.Node.Change(c), setXattrs(p.Node, h))
+}
+
+// setXattrs sets extended attributes of a file: its capabilities, and attributes of the classes user and trusted.
+func setXattrs(n fs.Node, h *tar.Header) error {
+	to, ok := n.(fs.Attributed)
+	if !ok || len(h.PAXRecords) == 0 {
+		return nil
+	}
+	for key, value := range h.PAXRecords {
+		name, ok := strings.CutPrefix(key, xattrRecord)
+		if !ok || name != capabilities && !strings.HasPrefix(name, "user.") && !strings.HasPrefix(name, "trusted.") {
+			continue
+		}
+		if err := to.SetXattr(name, []byte(value), 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // finish sets the attributes of directories. Creating files in them has changed their times.

@@ -160,7 +160,7 @@ func (f *Filler) compose(slot []byte) int {
 	return n - skip
 }
 
-// add adds x to every sum that is in the bit set.
+// add adds x to those sums of acc whose bits are set in the parameter set.
 func add(acc *[maxSums]uint64, set uint32, x uint64) {
 	for ; set != 0; set &= set - 1 {
 		acc[bits.TrailingZeros32(set)] += x

@@ -5,7 +5,8 @@ import "loam/wire"
 // A GRE header contains the optional words for which the template names a field: "gre key=7" has a key and no sequence
 // number; "gre checksum=auto" has a checksum, which is computed.
 
-// greKind returns the kind of a GRE layer. has reports which optional fields the template gives.
+// greKind returns the kind of a GRE layer. has is a function that reports which optional
+// fields the template gives.
 func greKind(has func(field string) bool) *kind {
 	h := wire.GRE{Type: typeTest, HasChecksum: has("checksum"), HasKey: has("key"), HasSequence: has("seq")}
 	k := &kind{

@@ -50,7 +50,7 @@ type kind struct {
 	summary string
 	fields  []field
 	length  int
-	put     func(b []byte) // writes the default header, length bytes
+	put     func(b []byte) // writes the default header, which has the size of the field length in bytes
 	carries space
 	next    string           // name of the field that identifies the next layer
 	numbers map[space]uint64 // the number of this layer in each space: the value of the field next in the layer before it
@@ -198,7 +198,7 @@ var kinds = []kind{
 		carries: chunks, numbers: map[space]uint64{proto4: protoSCTP, proto6: protoSCTP, udpPort: SCTPPort},
 		sum: sumRule{at: 8, crc: true},
 	},
-	{ // RFC 9260 section 3.3.1: a whole message. Its length is a multiple of four, so that no padding follows.
+	{ // RFC 9260 section 3.3.1: a DATA chunk with a whole message. Its length is a multiple of four, so that no padding follows.
 		name: "sctpdata", summary: "SCTP DATA chunk", length: SCTPDataLen,
 		fields: []field{
 			{"type", 0, 8, number}, {"flags", 8, 8, number}, {"len", 16, 16, number}, {"tsn", 32, 32, number},
@@ -249,7 +249,8 @@ const (
 // DiscardPort is the default destination port: discard (RFC 863).
 const DiscardPort = 9
 
-// kindOf returns the layer kind with the given name. has reports which fields the template gives.
+// kindOf returns the layer kind with the given name. has is a function that reports which
+// fields the template gives.
 func kindOf(name string, has func(field string) bool) (*kind, bool) {
 	if name == "gre" {
 		return greKind(has), true

@@ -55,7 +55,7 @@ func finish(b []byte, start, offset int) {
 	}
 	c := ^uint16(sum)
 	if c == 0 {
-		c = 0xffff // means 0 too, and is allowed for both UDP and TCP
+		c = 0xffff // 0xffff has the same meaning as 0, and is allowed for both UDP and TCP
 	}
 	b[start+offset], b[start+offset+1] = byte(c>>8), byte(c)
 }

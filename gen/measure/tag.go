@@ -68,8 +68,8 @@ func ParseTag(b []byte) (t Tag, ok bool) {
 	return Tag{binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:]), binary.BigEndian.Uint32(b[8:]), int64(get48(b[12:]))}, true
 }
 
-// Since returns the time from the sending of the tag to now, in nanoseconds. The result is correct up to 39 hours. It
-// is negative if the sender's clock is ahead.
+// Since returns the time from the sending of the tag to the time now, in nanoseconds. The
+// result is correct up to 39 hours. It is negative if the sender's clock is ahead.
 func (t Tag) Since(now int64) int64 {
 	d := (now - t.Sent) & mask48
 	if d&signBit != 0 {

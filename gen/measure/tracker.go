@@ -153,8 +153,9 @@ func (t *Tracker) Stats() Stats {
 	return s
 }
 
-// Lost returns the number of frames that did not arrive, of sent frames that were sent. A caller that does not know
-// sent passes Expected; frames lost at the end are then not counted.
+// Lost returns how many frames were lost. The parameter sent is the number of frames that
+// the sender has sent. A caller that does not know this number passes Expected; frames
+// lost at the end are then not counted.
 func (s Stats) Lost(sent uint64) uint64 { return sent - min(sent, s.Unique) }
 
 // Jitter returns the jitter estimate of RFC 3550.

@@ -31,16 +31,16 @@ const longBatch = 4096
 // methods is the table of methods. They are ordered from the calls that programs usually make down to the device
 // driver. Each method has a file with its name. Builds with the tag dpdk, which need cgo, add the method dpdk.
 var methods = []Method{
-	{"net", "a connection of package net, by its RawConn", Payload, DefaultBatch, openNet, nil},
-	{"udp", "sendto(2) on a UDP socket, one call a datagram", Payload, DefaultBatch, openUDP, nil},
-	{"mmsg", "sendmmsg(2) on a UDP socket, one call a batch, of runs of datagrams", Payload, largeBatch, openMmsg, nil},
-	{"udpgso", "UDP_SEGMENT: one call and one walk through the kernel a batch", Payload, DefaultBatch, openGSO, nil},
-	{"raw", "a raw IP socket with IP_HDRINCL, one call a packet", Packet, DefaultBatch, openRaw, nil},
-	{"pcap", "a packet socket as libpcap drives it, one call a frame", Frame, DefaultBatch, openPcap, nil},
-	{"packet", "AF_PACKET, one sendmmsg(2) a batch, past the queueing discipline", Frame, DefaultBatch, openPacket, listenPacket},
-	{"ring", "PACKET_MMAP: rings that are shared with the kernel", Frame, largeBatch, openRing, listenRing},
-	{"tc", "a program in the kernel makes packets of memory that is shared with it", Frame, largeBatch, openTC, listenTC},
-	{"xdp", "AF_XDP: memory that is shared with the driver, past the kernel's stack", Frame, longBatch, openXDP, listenXDP},
+	{"net", "a UDP connection of Go's package net, through its RawConn", Payload, DefaultBatch, openNet, nil},
+	{"udp", "sendto(2) on a UDP socket, one call per datagram", Payload, DefaultBatch, openUDP, nil},
+	{"mmsg", "sendmmsg(2) on a UDP socket, one call per batch; a message may hold several datagrams, which the kernel splits", Payload, largeBatch, openMmsg, nil},
+	{"udpgso", "UDP_SEGMENT: a batch is one large datagram, which the kernel splits late", Payload, DefaultBatch, openGSO, nil},
+	{"raw", "a raw IP socket with IP_HDRINCL, one call per packet", Packet, DefaultBatch, openRaw, nil},
+	{"pcap", "a packet socket, used as by libpcap: one call per frame", Frame, DefaultBatch, openPcap, nil},
+	{"packet", "AF_PACKET, one sendmmsg(2) per batch, bypassing the queueing discipline", Frame, DefaultBatch, openPacket, listenPacket},
+	{"ring", "PACKET_MMAP: rings in memory that is shared with the kernel", Frame, largeBatch, openRing, listenRing},
+	{"tc", "an eBPF program sends packets whose content is in memory shared with it", Frame, largeBatch, openTC, listenTC},
+	{"xdp", "AF_XDP: rings in memory that is shared with the driver, bypassing the kernel's stack", Frame, longBatch, openXDP, listenXDP},
 	{"tap", "a TAP interface: the kernel receives what is sent", Frame, DefaultBatch, openTap, nil},
 	{"loam", "UDP sockets of Loam's own stack, over a packet socket", Payload, DefaultBatch, openLoam, nil},
 }

@@ -13,8 +13,8 @@ type cutter struct {
 	cut   [link.BatchSize]*link.Frame
 }
 
-// deliver calls got with a frame, or with each frame into which it is segmented. It returns the number of calls. at is
-// the time of reception.
+// deliver calls the function got with a frame, or with each frame into which it is
+// segmented. It returns the number of calls. The parameter at is the time of reception.
 func (c *cutter) deliver(frame []byte, o link.Offload, at int64, got func([]byte, int64)) int {
 	if !match.Any(c.rules, frame) {
 		return 0

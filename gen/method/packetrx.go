@@ -137,8 +137,8 @@ func (r *packetReceiver) read() (int, error) {
 }
 
 // untag returns the frame in slot, before which there is room for a VLAN tag. If control contains a tag that the kernel
-// has removed, untag inserts the tag again. at is the kernel's receive time and device the device's; each is 0 if
-// control does not contain it.
+// has removed, untag inserts the tag again. The result at is the receive time by the kernel's clock, and the result
+// device is the receive time by the device's clock; each is 0 if control does not contain it.
 func untag(slot []byte, control []byte) (frame []byte, at, device int64) {
 	frame = slot[wire.VLANTagLen:]
 	for len(control) >= cmsgHeader {

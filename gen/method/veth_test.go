@@ -137,7 +137,7 @@ func body(i int) []byte {
 	return []byte(fmt.Sprintf("frame %d %s", i, strings.Repeat("x", i*7%1300)))
 }
 
-// number returns the frame number in a payload made by body.
+// number returns the frame number in a payload that the function body made.
 func number(payload string) (i int) {
 	fmt.Sscanf(payload, "frame %d", &i)
 	return i

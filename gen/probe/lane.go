@@ -187,8 +187,8 @@ func (l *lane) receive(wait time.Duration) int {
 	return n
 }
 
-// take classifies a frame and counts the answer. at is the time of arrival in nanoseconds since 1970, or 0 if it is
-// unknown.
+// take classifies a frame and counts the answer. The parameter at is the time of arrival
+// in nanoseconds since 1970, or 0 if it is unknown.
 func (l *lane) take(frame []byte, at int64) {
 	now := at - l.start.UnixNano()
 	if at == 0 {

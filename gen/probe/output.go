@@ -134,8 +134,8 @@ func (w *Writer) appendLine(b []byte, r *Result) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendValue appends the text of one field of a result. Strings are enclosed in quote. If the value is missing, it
-// appends none.
+// appendValue appends the text of one field of a result. Strings are enclosed in quote.
+// If the value is missing, it appends the text none.
 func appendValue(b []byte, r *Result, f Field, quote, none string) []byte {
 	switch f {
 	case FieldPort:

@@ -34,8 +34,9 @@ const (
 
 func newThrottle(most float64) *throttle { return &throttle{most: most, rate: most} }
 
-// allow returns how many of want probes may be sent at now, a time since the start of the run. If none may be sent,
-// wait is the time until the next probe.
+// allow returns how many probes may be sent now, at most the number want. The parameter
+// now is the time since the start of the run. If no probe may be sent, the result wait is
+// the time until the next one.
 func (t *throttle) allow(now time.Duration, want int) (n int, wait time.Duration) {
 	if t.rate == 0 {
 		t.at = now

@@ -157,7 +157,7 @@ type player struct {
 	changed         bool          // the rates were changed during the replay
 	speed           float64       // current factor of the capture's timing; 0: sending at a rate, or paused
 	from            int64         // time since which speed has been in effect
-	reached         time.Duration // time in the capture that was reached at from
+	reached         time.Duration // time in the capture that was reached at the time from
 	missed          time.Duration // missed time of earlier clocks, before the rate was changed
 	rest            time.Duration // rest of the time slot of the last frame when sending ended
 	account         *gen.Account
@@ -271,8 +271,8 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 	return nil
 }
 
-// due returns the number of frames, beginning with number next, that may be sent now. If none may be sent, then is the
-// time of the next one.
+// due returns the number of frames, beginning with number next, that may be sent now. If
+// none may be sent, the result then is the time at which the next frame is due.
 func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	if p.rates.Factor == 0 {
 		return 0, math.MaxInt64

@@ -254,7 +254,8 @@ func (r *Rewrite) arp(b []byte, loop uint64) {
 	r.field(b[target:][:size], loop, &change)
 }
 
-// field rewrites the address in b, and adds to change the difference that this makes to checksums.
+// field rewrites the address in b, and adds the resulting difference of checksums to
+// *change.
 func (r *Rewrite) field(b []byte, loop uint64, change *delta) {
 	a, _ := netip.AddrFromSlice(b)
 	to, m := r.address(a, loop)

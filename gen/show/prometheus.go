@@ -18,7 +18,7 @@ type Prometheus struct {
 	server *http.Server
 	ended  chan error // capacity of one: the goroutine that serves requests sends its final error
 
-	mu   sync.Mutex // guards last
+	mu   sync.Mutex // guards the field last
 	last State
 }
 

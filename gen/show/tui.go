@@ -219,7 +219,7 @@ func recent(width int, l *sink.Latency) []string {
 // wrap joins items into lines of at most width characters. An item that is longer gets a line of its own.
 func wrap(width int, items ...string) []string { return join(width, "   ", items) }
 
-// join is wrap with the separator between.
+// join is like wrap, but puts the text between (a separator) between items.
 func join(width int, between string, items []string) (lines []string) {
 	line := ""
 	for _, item := range items {

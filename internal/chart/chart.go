@@ -46,8 +46,9 @@ func Entry(p *plot.Plot, name string, marks ...plot.Thumbnailer) {
 	p.Legend.Add(name+room(name), marks...)
 }
 
-// room returns spaces about a fifth as wide as name. Appended to a right-aligned text, they leave room
-// for a wider font. They are no-break spaces, which SVG preserves.
+// room returns spaces that are together about a fifth as wide as the text name. Appended
+// to a right-aligned text, they leave room for a wider font. They are no-break spaces,
+// which SVG preserves.
 func room(name string) string {
 	const width, letter = 0.28, 0.55 // widths in em of a space and of an average letter
 	return strings.Repeat("\u00a0", 1+int(0.2*letter/width*float64(len(name))))
@@ -55,7 +56,7 @@ func room(name string) string {
 
 // Write writes a plot as SVG.
 func Write(out io.Writer, p *plot.Plot, width, height vg.Length) error {
-	const margin = 10 // points
+	const margin = 10 // in points
 	svg := vgsvg.NewWith(vgsvg.UseWH(width, height))
 	canvas := draw.New(svg)
 	canvas.SetColor(p.BackgroundColor) // the background must include the margin, because pages may be dark

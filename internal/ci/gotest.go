@@ -120,7 +120,7 @@ type summary struct {
 	// certain means that the failure is certain, so the packages must not run again: a pass of the second run would
 	// hide it.
 	certain bool
-	output  map[string][]string // output lines so far, by "package test"
+	output  map[string][]string // output lines so far; a key is "PACKAGE TEST"
 }
 
 // read consumes events until the end. It prints lines that are not events unchanged.

@@ -16,7 +16,7 @@ var skipsText []byte
 
 // skip is one line of skips.txt: a permission for tests to be skipped.
 type skip struct {
-	when string // a condition: see conditions
+	when string // one of the conditions that the function conditions returns
 	pkg  string // a pattern of path.Match
 	test string // a pattern of path.Match; * does not match the slash of a subtest
 	why  string

@@ -18,7 +18,8 @@ func Name[C ~uint8](names []string, c C) string {
 	return fmt.Sprintf("counter(%d)", uint8(c))
 }
 
-// All yields every counter with its value, zero or not.
+// All returns an iterator over all counters and their values, including counters that are
+// zero.
 func All[C ~uint8](values []uint64) iter.Seq2[C, uint64] {
 	return func(yield func(C, uint64) bool) {
 		for i, n := range values {

@@ -27,7 +27,7 @@ const layers = `
 	NONE < wire, internal/siphash, internal/list, internal/counter;
 
 	# Linux's numbers and layouts, each defined once: for all that is linked into a guest.
-	NONE < abi/linux < fs, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
+	NONE < abi/linux < fs, fs/ninep/ring, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
 	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
@@ -76,7 +76,8 @@ const layers = `
 
 	# The virtual file system, the file systems under it, and what judges them.
 	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest, fs/ninep;
-	fs/ninep < fs/ninep/server; # in the loam command
+	abi/linux < fs/ninep/ring; # memory that client and server share
+	fs/ninep, fs/ninep/ring < fs/ninep/server; # in the loam command
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;
 
@@ -114,7 +115,7 @@ const layers = `
 	posix/file, fs/devpts, posix/terminal < posix/tty < FAMILIES;
 	FAMILIES, stack, DEVICES, fs/memfs, posix/credential < posix < posix/call < unikernel/rt;
 	NONE < unikernel/complaint < unikernel/rt, unikernel; # what an operator should know
-	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, block/file, block/snapshot < unikernel/rt;
+	unikernel/guest, usernet/hand, fs/pseudo, fs/tarfs, fs/ext4, fs/ninep, fs/ninep/ring, block/file, block/snapshot < unikernel/rt;
 	unikernel/rt < unikernel/rt/process;
 	fs < unikernel/channel;
 
@@ -166,7 +167,8 @@ const layers = `
 	NONE < unikernel/overlay;
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
-	unikernel/channel, ., fs/tarfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
+	fs/memfs, fs/tarfs < unikernel/rootfs;
+	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 
@@ -201,7 +203,7 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench;
+	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench, test/folders, test/folders/tree;
 	internal/debian < test/suites;
 	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
@@ -238,6 +240,7 @@ var modules = map[string][]string{
 	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 	"internal/chart":    {"gonum.org/v1/plot"},
 	"internal/netns":    {"golang.org/x/sys/unix"},
+	"unikernel/rootfs":  {"github.com/klauspost/compress/zstd"},
 	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 
 	// Packages for devices of the host. They are not part of a guest.

@@ -13,7 +13,8 @@ const patience = 10 * time.Second
 // Goroutines returns the number of goroutines, for Check.
 func Goroutines() int { return runtime.NumGoroutine() }
 
-// Check fails the test if there are more goroutines than before. It waits for goroutines that are about to end.
+// Check fails the test if there are more goroutines than the number passed as before. It
+// waits for goroutines that are about to end.
 func Check(t testing.TB, before int) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < patience; {

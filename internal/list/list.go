@@ -69,8 +69,8 @@ func (n *Node[T]) Remove() {
 // Listed reports whether n is on a list.
 func (n *Node[T]) Listed() bool { return n.on != nil }
 
-// All calls yield for every element in order, until yield returns false. yield may remove the element
-// passed to it.
+// All calls the function yield for every element in order, until yield returns false. The
+// function may remove the element passed to it.
 func (l *List[T]) All(yield func(*T) bool) {
 	for n := l.head; n != nil; {
 		next := n.next

@@ -39,7 +39,7 @@ type Tools struct {
 
 // Layer is one layer of the confinement of a program that runs as a process, such as its system call filter.
 type Layer struct {
-	Name   string // "filter"
+	Name   string // such as "filter"
 	Holds  bool
 	Detail string
 }

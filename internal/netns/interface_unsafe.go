@@ -20,7 +20,8 @@ type ifreq struct {
 	data [24]byte
 }
 
-// request issues an ioctl on the interface. fill sets the union of the request before the call.
+// request issues an ioctl on the interface. The function fill sets the union of the
+// request before the call.
 func request(t testing.TB, number uintptr, name string, fill func(data *[24]byte)) *ifreq {
 	t.Helper()
 	s, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM|syscall.SOCK_CLOEXEC, 0)

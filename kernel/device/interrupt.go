@@ -42,7 +42,7 @@ func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
 
-// init sets the function that makes calls to the kernel.
+// init prepares b. The function ask makes a call to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
 	b.kernel = ask
 	b.lines = map[uint32]*wire{}
@@ -62,7 +62,7 @@ func (b *bells) serve() {
 	}
 }
 
-// ring notifies all drivers of an interrupt.
+// ring notifies all drivers that use the interrupt with a number.
 func (b *bells) ring(number int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -87,7 +87,8 @@ func (b *bells) message(number int) *interrupt {
 	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
 }
 
-// add adds an interrupt. Its Close calls end. The caller holds b.mu.
+// add registers a driver for the interrupt with a number. Close of the result calls the
+// function end. The caller holds b.mu.
 func (b *bells) add(number int, end func()) *interrupt {
 	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
 	i.close = sync.OnceFunc(func() {

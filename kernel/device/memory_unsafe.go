@@ -72,10 +72,11 @@ func (p *pool) take(pages int, align uint64) (uint64, bool) {
 	return 0, false
 }
 
-// visible returns the memory at a physical address, in the window.
+// visible returns the physical memory at pa as a slice, through the kernel's mapping of all physical memory
+// (the window).
 func visible(pa uint64, size int) []byte {
-	// Safety: the kernel has allocated these pages to the caller for good, and the window maps them. The detour by
-	// &addr is for vet, which cannot know that addr holds a pointer.
+	// Safety: the kernel has allocated these pages to the caller for good, and the window maps them. The
+	// conversion goes through &addr because go vet rejects a direct conversion of an integer to a pointer.
 	addr := kernel.WindowTo(pa)
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
 }
@@ -105,7 +106,7 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	return n, true
 }
 
-// read is not inlined, so that the compiler does not remove the load.
+// read loads the first byte of b. It is not inlined, so that the compiler does not remove the load.
 //
 //go:noinline
 func read(b []byte) byte { return b[0] }

@@ -129,7 +129,7 @@ func (a *Allocator) AllocBlock() (uint64, bool) {
 }
 
 // Contiguous returns the physical address of contiguous pages, which are not zeroed; false if there is no such
-// range. It uses only pages that were never used or belong to whole blocks.
+// range. It uses only pages that were never allocated, and blocks in which all pages are free.
 func (a *Allocator) Contiguous(pages uint64) (uint64, bool) {
 	if pages == 0 || pages > uint64(a.blocks)*blockPages {
 		return 0, false
@@ -165,7 +165,7 @@ func (a *Allocator) Contiguous(pages uint64) (uint64, bool) {
 	return 0, false
 }
 
-// cut allocates never used pages from the front of a block.
+// cut allocates pages of block i that were never used, and returns the physical address of the first one.
 func (a *Allocator) cut(i uint32, pages uint64) uint64 {
 	b := a.block(i)
 	a.unlink(i)
@@ -248,8 +248,8 @@ func (a *Allocator) listOf(b *block) *uint32 {
 }
 
 func (a *Allocator) block(i uint32) *block {
-	// Safety: i is below blocks, and the owner provided a table of that size. The detour by &addr is for vet, which
-	// cannot know that addr holds a pointer.
+	// Safety: i is below blocks, and the owner provided a table of that size. The conversion goes through &addr
+	// because go vet rejects a direct conversion of an integer to a pointer.
 	addr := a.table + uintptr(i)*uintptr(blockRecord)
 	return *(**block)(unsafe.Pointer(&addr))
 }

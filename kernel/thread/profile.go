@@ -9,7 +9,7 @@ type Profile struct {
 }
 
 // Set starts the thread's own timer, or stops it if first is 0. used is the thread's CPU time now. The timer expires
-// when the thread has used first more CPU time, and then after every interval.
+// when the thread has used an additional CPU time (the parameter first), and then after every interval.
 func (p *Profile) Set(used, first, interval int64) {
 	p.next, p.interval = 0, interval
 	if first > 0 {

@@ -201,8 +201,8 @@ func (t *Table) Take() ID {
 // HasReady reports whether Take would return a thread.
 func (t *Table) HasReady() bool { return t.ready.head != None }
 
-// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. late is the thread's result if the
-// deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
+// Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
+// result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
@@ -224,7 +224,7 @@ func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
 // since most keys are addresses of 32-bit words.
 func bucket(key uint64) int { return int((key >> 2 * 0x9e3779b97f4a7c15) >> 56) }
 
-// wake makes a waiting thread Ready, with a result.
+// wake makes a waiting thread Ready. result is the value that the thread's waiting call returns.
 func (t *Table) wake(id ID, result int64) {
 	th := t.At(id)
 	t.remove(&t.waiting[bucket(th.key)], id)

@@ -44,7 +44,7 @@ func (c *Clock) Scale() *uint64 { return &c.scale }
 // reading that is later than every reading of a reader.
 func (c *Clock) Hold() { atomic.AddUint32(&c.sequence, 1) }
 
-// GoOn lets readers continue.
+// goOn ends a Hold, so that readers continue.
 func (c *Clock) goOn() { atomic.AddUint32(&c.sequence, 1) }
 
 // SetWall sets the wall clock time at which the clock was 0, in nanoseconds since 1970.

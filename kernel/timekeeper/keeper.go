@@ -11,9 +11,9 @@ type Keeper struct {
 	doubt   uint64 // possible error of speed, in nanoseconds per second
 	next    uint64 // scale that GoOn sets: speed, adjusted to remove the error of the clock
 	passed  uint64 // time since the clock was 0, in nanoseconds by the reference
-	last    uint64 // reading of the counter at the time passed
+	last    uint64 // reading of the counter at the time in the field passed
 	old     anchor // sample from which speed is measured
-	young   anchor // sample that replaces old after window
+	young   anchor // sample that replaces the sample old after the time window
 	due     uint64 // time of the next sample, in nanoseconds by the clock
 	between uint64 // interval between samples in nanoseconds
 }
@@ -92,8 +92,8 @@ func (k *Keeper) measure(s Sample) {
 	}
 }
 
-// wait sets the time of the next sample. The interval doubles while the clock is right, and is shorter while an
-// error is being removed.
+// wait sets due, the time of the next sample. The interval doubles while the clock is right, and is shorter
+// while an error is being removed.
 func (k *Keeper) wait(now, off uint64) {
 	k.between = min(2*k.between, longest, k.Reference.Longest())
 	if off != 0 {

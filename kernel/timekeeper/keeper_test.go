@@ -18,7 +18,7 @@ type machine struct {
 // counter returns a value far from 0, as after days of uptime.
 func (m *machine) counter() uint64 { return 1<<50 + uint64(m.now*m.speed) }
 
-// pass advances the time by a random duration of up to most nanoseconds.
+// pass advances the time by a random duration in nanoseconds, at most the parameter most.
 func (m *machine) pass(most float64) { m.now += m.rand.Float64() * most }
 
 // sample returns the most accurate of five readings.

@@ -13,7 +13,7 @@ const PVSize = 32
 type PVClock struct {
 	Version uint32 // odd while the hypervisor changes the other fields
 	Counter uint64 // reading of the counter
-	Nanos   uint64 // time at the reading Counter in nanoseconds
+	Nanos   uint64 // time in nanoseconds when the time stamp counter had the value of the field Counter
 	Mul     uint32 // nanoseconds for each tick after the shift, with 32 fraction bits
 	Shift   int8   // left shift of the ticks; negative: to the right
 	Stable  bool   // the counters of all CPUs agree

@@ -42,8 +42,8 @@ func (s *Space) Write(va uint64, b []byte) int {
 	return done
 }
 
-// memory returns up to n bytes of user memory at va, all in one page. It returns nil if the page is not mapped with the
-// flags in want. The slice is valid while the caller holds the lock.
+// memory returns up to n bytes of user memory at va, all in one page. It returns nil if the page is not mapped with
+// the flags in want. The slice is valid while the caller holds the lock of the Space.
 func (s *Space) memory(va uint64, n int, want uint64) []byte {
 	if va >= Limit {
 		return nil

@@ -10,13 +10,13 @@
 //
 // # How it runs
 //
-// During Run the goroutine keeps its P and its M. The kernel's core (package kernel) treats the M as it treats any
+// During Run the goroutine keeps its P and its M. Package kernel treats the M as it treats any
 // thread of ring 0. The assembly in unikernel/overlay/_vm/runtime/loam_user_amd64.s enters ring 3 and returns.
 //
-// A system call or an exception takes no lock and does not enter the core. An interrupt does: the entry code first
-// moves the thread to the end of Run, and the core then handles the interrupt as one in ring 0. So signals of the Go
-// runtime (preemption, profiling) interrupt a goroutine that is about to return from a function. Nothing else is needed
-// to preempt a thread in ring 3: the signal sends an interrupt to the thread's CPU.
+// A system call or an exception takes no lock and does not enter package kernel. An interrupt does: the entry code
+// first moves the thread to the end of Run, and package kernel then handles the interrupt as one in ring 0. So
+// signals of the Go runtime (preemption, profiling) interrupt a goroutine that is about to return from a function.
+// Nothing else is needed to preempt a thread in ring 3: the signal sends an interrupt to the thread's CPU.
 //
 // The upper half of each address space is the kernel's and is the same everywhere. CR3 changes only when a CPU
 // enters ring 3 for another process; a goroutine in ring 0 runs in the address space that its CPU used last. The
@@ -31,8 +31,8 @@
 //
 // # Rejected
 //
-// Entering the core on each entry to ring 3 and each return, as threads of ring 0 do for a call: this would take the
-// core's lock each time, and each table of the core would need a second kind of thread.
+// Entering package kernel on each entry to ring 3 and each return, as threads of ring 0 do for a call: this would take
+// the kernel's lock each time, and each table of package kernel would need a second kind of thread.
 //
 // A trap frame in the Go heap: the kernel splits big pages of the heap, and while it does, the page is absent. The
 // processor could store to the frame at that moment.

@@ -6,8 +6,8 @@ import (
 	"loam/kernel"
 )
 
-// Pages allocates physical pages. It takes pages from the kernel's core in batches, so that most calls do not take the
-// core's lock. Any goroutine may call its methods.
+// Pages allocates physical pages. It takes pages from package kernel in batches, so that most calls do not take the
+// kernel's lock. Any goroutine may call its methods.
 type Pages struct {
 	window uintptr // address at which physical address 0 is mapped
 	mu     sync.Mutex
@@ -29,7 +29,7 @@ var shared = Pages{window: kernel.WindowTo(0)}
 func Shared() *Pages { return &shared }
 
 const (
-	batch    = 64  // number of pages that are taken from the core at a time
+	batch    = 64  // number of pages that are taken from package kernel at a time
 	mostFree = 512 // maximum number of free pages kept; above it, half of them are returned
 )
 
@@ -64,13 +64,14 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 	return pa, ok
 }
 
-// takeTable is TakeZeroed for a page of a Space. giveTable frees the page.
+// takeTable returns a zeroed page for a Space, and counts it as a page table. giveTable frees such a page.
 func (p *Pages) takeTable() (uint64, bool) { return p.takeFor(&p.used.Tables) }
 
-// takeThread is TakeZeroed for the registers of a thread. giveThread frees the page.
+// takeThread returns a zeroed page for the registers of a thread, and counts it. giveThread frees such a
+// page.
 func (p *Pages) takeThread() (uint64, bool) { return p.takeFor(&p.used.Threads) }
 
-// takeFor is TakeZeroed, and also adds the page to a counter. purpose is a field of p.used.
+// takeFor returns a zeroed page, and adds it to a counter, the field of p.used that purpose points to.
 func (p *Pages) takeFor(purpose *int64) (uint64, bool) {
 	pa, ok := p.TakeZeroed()
 	if ok {
@@ -96,7 +97,7 @@ func (p *Pages) count(purpose *int64, n int64) {
 	*purpose += n
 }
 
-// adoptTable counts a page of a Space that the kernel's core has allocated. giveTable frees the page.
+// adoptTable counts a page of a Space that package kernel has allocated. giveTable frees the page.
 func (p *Pages) adoptTable() {
 	p.count(&p.used.All, 1)
 	p.count(&p.used.Tables, 1)

@@ -108,7 +108,8 @@ func (e *extent) add(start, end uint64) {
 	e.start, e.end = min(e.start, start), max(e.end, end)
 }
 
-// change makes one change. It adds the addresses that must be flushed to stale.
+// change makes one change of the page tables. It adds the addresses whose translations
+// must be flushed to the range stale.
 func (s *Space) change(c *Change, stale *extent) error {
 	if c.Start > c.End || c.End > Limit || (c.Start|c.End|c.Physical)%amd64.PageSize != 0 {
 		return ErrAddress
@@ -130,10 +131,10 @@ func (s *Space) change(c *Change, stale *extent) error {
 	return s.install(c, stale)
 }
 
-// dropTable records a table that was removed. flush frees it.
+// dropTable records a page table that was removed from the tree of tables. flush frees the table later.
 func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
 
-// restrict removes rights. A big page that lies only partly in the range is unmapped.
+// restrict removes rights from the pages of a range. A big page that is only partly in the range is unmapped.
 func (s *Space) restrict(c *Change, stale *extent) {
 	for _, va := range [...]uint64{c.Start, c.End} {
 		if _, size := s.tables.Lookup(va); size > amd64.PageSize && va%size != 0 {

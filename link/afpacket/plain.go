@@ -28,7 +28,7 @@ type plain struct {
 // writer is the sending half of the queue. It implements link.Sender.
 type writer struct {
 	q        *plain
-	try      func(fd uintptr) // w.tryWrite
+	try      func(fd uintptr) // the method tryWrite as a func value, created once
 	fs       []*link.Frame
 	n        int
 	short    bool

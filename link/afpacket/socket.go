@@ -35,7 +35,8 @@ func newSocket() (int, error) {
 	return fd, nil
 }
 
-// option is a socket option of level SOL_PACKET. set sets it only if the field when is true.
+// option is a socket option of level SOL_PACKET. The function set sets the option only if
+// the field when is true.
 type option struct {
 	name  string // name of the option, for error messages
 	value int

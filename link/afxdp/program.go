@@ -138,7 +138,8 @@ func (p *Program) explain(err error) error {
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
-// Steer sends frames that match the rules and arrive at the queue of s to s.
+// Steer makes the program send frames to socket s: those that match the rules and arrive
+// at the queue of s.
 func (p *Program) Steer(s *Socket) error {
 	err := p.sockets.Put(uint32(s.queue), uint32(s.Rx.fd))
 	if err != nil {

@@ -39,7 +39,8 @@ type ring[T uint64 | unix.XDPDesc] struct {
 	theirs                    uint32  // the kernel's index when it was last loaded
 }
 
-// mapRing maps the ring of n slots, a power of two. which is the mmap offset that selects the ring.
+// mapRing maps the ring of n slots, a power of two. The parameter which is the mmap
+// offset that selects the ring.
 func mapRing[T uint64 | unix.XDPDesc](fd int, which int64, at unix.XDPRingOffset, n int) (r ring[T], err error) {
 	var slot T
 	r.mem, err = unix.Mmap(fd, which, int(at.Desc)+n*int(unsafe.Sizeof(slot)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
@@ -65,8 +66,8 @@ func (r *ring[T]) slot(k uint32) *T { return &r.slots[(r.ours+k)&r.mask] }
 
 // Methods of a ring that the program produces.
 
-// free returns the number of empty slots. It loads the kernel's index only if fewer than want are
-// known to be empty.
+// free returns the number of empty slots. It loads the kernel's index only if fewer than
+// want slots are known to be empty.
 func (r *ring[T]) free(want uint32) uint32 {
 	size := r.mask + 1
 	if n := size - (r.ours - r.theirs); n >= want {
@@ -94,8 +95,8 @@ func (r *ring[T]) taken() uint32 {
 
 // Methods of a ring that the program consumes.
 
-// ready returns the number of slots that can be read. It loads the kernel's index only if fewer
-// than want are known to be ready.
+// ready returns the number of slots that can be read. It loads the kernel's index only if
+// fewer than want slots are known to be readable.
 func (r *ring[T]) ready(want uint32) uint32 {
 	if n := r.theirs - r.ours; n >= want {
 		return n

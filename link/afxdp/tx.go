@@ -164,8 +164,9 @@ func wakeAtOnce(fd int) unix.Errno {
 	return errno
 }
 
-// kick publishes the staged descriptors and calls wake unless the driver polls the ring. It repeats the
-// call while the kernel makes progress, and returns ErrFull when it does not.
+// kick publishes the staged descriptors and calls the function wake unless the driver
+// polls the ring. It repeats the call while the kernel makes progress, and returns
+// ErrFull when it does not.
 func (t *Tx) kick(wake func(fd int) unix.Errno) error {
 	before := t.ring.taken()
 	idle := before == t.ring.ours // the driver may not be polling a ring that was empty

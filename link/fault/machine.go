@@ -21,7 +21,7 @@ type machine struct {
 
 	line     relay.FIFO[entry] // frames in the order in which they are due
 	aside    []entry           // frames held back to be overtaken, in the order in which they left line
-	held     int               // bytes of the buffers in line and aside
+	held     int               // bytes of the buffers of the frames in the fields line and aside
 	lastDue  time.Duration
 	segments [link.BatchSize]*link.Frame
 }

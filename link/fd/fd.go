@@ -83,8 +83,8 @@ func wrap(f *os.File) (*File, error) {
 	return &File{file: f, raw: raw}, nil
 }
 
-// Do calls try with the descriptor. If the file is closed, it returns link.ErrClosed without
-// calling try.
+// Do calls the function try with the descriptor. If the file is closed, it returns
+// link.ErrClosed without calling try.
 func (f *File) Do(try func(fd uintptr)) error {
 	if f.raw.Control(try) != nil {
 		return link.ErrClosed
@@ -92,8 +92,9 @@ func (f *File) Do(try func(fd uintptr)) error {
 	return nil
 }
 
-// Read calls try immediately, and again whenever the descriptor becomes readable, until try returns
-// true. It returns link.ErrClosed if the file is or gets closed.
+// Read calls the function try immediately, and again whenever the descriptor becomes
+// readable, until try returns true. It returns link.ErrClosed if the file is or gets
+// closed.
 func (f *File) Read(try func(fd uintptr) bool) error {
 	if f.raw.Read(try) != nil {
 		return link.ErrClosed

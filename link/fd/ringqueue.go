@@ -26,14 +26,14 @@ type RingQueue struct {
 	// creating them allocates.
 	recv struct {
 		sync.Mutex                       // guards the receiving ring between Recv and Close
-		try        func(fd uintptr) bool // q.tryRecv
+		try        func(fd uintptr) bool // the method tryRecv as a func value, created once
 		fs         []*link.Frame
 		n          int
 		bytes      int
 	}
 	send struct {
 		sync.Mutex                  // guards the sending ring between Send and Close
-		try        func(fd uintptr) // q.trySend
+		try        func(fd uintptr) // the method trySend as a func value, created once
 		fs         []*link.Frame
 		n          int
 		short      bool
@@ -137,8 +137,8 @@ func (q *RingQueue) trySend(uintptr) {
 	}
 }
 
-// WhileOpen calls look unless the queue is closed. Calls do not overlap with each other or with
-// Rings.Take.
+// WhileOpen calls the function look unless the queue is closed. Calls do not overlap with
+// each other or with Rings.Take.
 func (q *RingQueue) WhileOpen(look func()) {
 	q.in.Do(func(uintptr) {
 		q.recv.Lock()

@@ -167,14 +167,15 @@ func impossible(r match.Rule) bool {
 
 func ruleName(i int) string { return fmt.Sprintf("rule%d", i) }
 
-// within jumps to otherwise unless n bytes from base lie inside the frame.
+// within jumps to a label, the parameter otherwise, unless the n bytes from base on lie
+// inside the frame.
 func (a *assembler) within(base asm.Register, n int32, otherwise string) {
 	a.add(asm.Mov.Reg(bound, base))
 	a.add(asm.Add.Imm(bound, n))
 	a.add(asm.JGT.Reg(bound, dataEnd, otherwise))
 }
 
-// rule jumps to take if the frame matches r, and to next otherwise.
+// rule jumps to the label take if the frame matches r, and to the label next otherwise.
 func (a *assembler) rule(r *match.Rule, next string) {
 	a.add(asm.Mov.Imm(field, 0)) // a rule may have nothing to check, but its label needs an instruction
 	if r.EtherType != 0 {
@@ -258,10 +259,12 @@ func (a *assembler) protocol(r *match.Rule, at int16, next string) {
 	}
 }
 
-// prefix compares the address at offset at of the frame with p.
+// prefix compares p with an address in the frame. The parameter at is the offset of the
+// address.
 func (a *assembler) prefix(p netip.Prefix, at int16, next string) { a.bits(data, p, at, next) }
 
-// bits compares with p the address at offset at from the register base, four bytes at a time.
+// bits compares p with an address, four bytes at a time. The parameter at is the offset
+// of the address from the register base.
 func (a *assembler) bits(base asm.Register, p netip.Prefix, at int16, next string) {
 	if !p.IsValid() {
 		return
@@ -287,7 +290,8 @@ func (a *assembler) ports(r *match.Rule, next string) {
 	a.inRange(dstPort, r.Ports, next)
 }
 
-// inRange compares the port at offset at of the transport header.
+// inRange compares ports with a port in the transport header. The parameter at is the
+// offset of that port from the start of the header.
 func (a *assembler) inRange(at int16, ports match.Ports, next string) {
 	a.add(asm.LoadMem(field, segment, at, asm.Half))
 	a.add(asm.HostTo(asm.BE, field, asm.Half))
@@ -354,7 +358,8 @@ func (a *assembler) echo(kind int32, id uint16, next string) {
 	a.add(asm.JNE.Imm(field, int32(swap16(id)), next))
 }
 
-// error4 and error6 continue if the type in field is an error, and jump to next otherwise.
+// error4 and error6 continue if the type in field is an error, and jump to the label next
+// otherwise.
 func (a *assembler) error4(next string) {
 	is := fmt.Sprintf("%serror%d", next, len(a.code))
 	for _, kind := range match.Errors4 {
@@ -365,7 +370,7 @@ func (a *assembler) error4(next string) {
 }
 
 func (a *assembler) error6(next string) {
-	const informational = 128 // RFC 4443 section 2.1
+	const informational = 128 // lowest ICMPv6 type that is not an error (RFC 4443 section 2.1)
 	a.add(asm.JGE.Imm(field, informational, next))
 }
 

@@ -95,7 +95,8 @@ func benchStream(b *testing.B, open Make, batch, limit int, next func() *link.Fr
 	}
 }
 
-// drain receives and frees count frames. It updates arrived and signals progress for each batch.
+// drain receives a number of frames (count) and frees them. It updates arrived and
+// signals progress for each batch.
 func drain(q link.Queue, count int, arrived *atomic.Int64, progress *link.Bell) error {
 	fs := make([]*link.Frame, link.BatchSize)
 	for n := 0; n < count; {

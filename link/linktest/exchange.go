@@ -25,8 +25,9 @@ func newFlow(from, to link.Device, queue int) *flow {
 	}
 }
 
-// exchange sends frames 0 to count-1, created by make, in batches of the given size. It passes each
-// frame that arrives to check, in the order of arrival, and returns when all have arrived.
+// exchange creates frames 0 to count-1 with the function make and sends them in batches
+// of the given size. It passes each frame that arrives to the function check, in the
+// order of arrival, and returns when all have arrived.
 func (f *flow) exchange(t *testing.T, count, batch int, make func(i int) *link.Frame, check func(i int, f *link.Frame)) {
 	t.Helper()
 	sent, arrived := 0, 0
@@ -47,7 +48,7 @@ func (f *flow) exchange(t *testing.T, count, batch int, make func(i int) *link.F
 	}
 }
 
-// send sends the frames in out, and reports whether all were taken.
+// send sends the frames in the field out, and reports whether all were taken.
 func (f *flow) send(t *testing.T) bool {
 	t.Helper()
 	n, err := f.from.Send(f.out)

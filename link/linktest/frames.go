@@ -16,7 +16,7 @@ import (
 
 const (
 	typeExperimental  = 0x88b5 // IEEE 802 local experimental EtherType
-	protoExperimental = 253    // RFC 3692
+	protoExperimental = 253    // IP protocol number for experiments (RFC 3692)
 )
 
 // MinLen returns the length of the shortest frame that the suite sends: a header alone.

@@ -10,9 +10,9 @@ import (
 
 // Config describes the device. The zero value is suitable for a stack.
 type Config struct {
-	Name   string // default "lo"
-	MTU    int    // default and at most 65536, as on Linux
-	Queues int    // default 1; queue i receives what queue i sends
+	Name   string // name of the device; default "lo"
+	MTU    int    // in bytes; default and maximum 65536, as on Linux
+	Queues int    // number of queues; default 1; queue i receives what queue i sends
 	Depth  int    // capacity of a queue in frames, default 256
 }
 

@@ -19,12 +19,12 @@ import (
 // Config describes both ends. The zero value is an Ethernet pipe of MTU 1500
 // with one queue and no offloads.
 type Config struct {
-	Name     string      // default "pipe"; the ends append ".a" and ".b"
+	Name     string      // name of the pipe; default "pipe"; the ends append ".a" and ".b"
 	Medium   link.Medium // Ethernet by default
-	MTU      int         // default 1500; at most MaxMTU
-	MACs     [2]wire.MAC // addresses of a and b; default 02:00:00:00:00:0a and :0b
+	MTU      int         // in bytes; default 1500; at most MaxMTU
+	MACs     [2]wire.MAC // addresses of the two ends, a and b; default 02:00:00:00:00:0a and 02:00:00:00:00:0b
 	Offloads link.Offloads
-	Queues   int // default 1: queue i of a is connected to queue i of b
+	Queues   int // number of queues; default 1; queue i of end a is connected to queue i of end b
 	Depth    int // capacity in frames of each direction of each queue, default 256
 }
 

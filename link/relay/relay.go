@@ -53,8 +53,8 @@ type Device struct {
 	err     error // the error of closing inner
 }
 
-// New wraps d. send and recv return the machine for a direction of queue i, or nil for none.
-// Closing the returned device also closes d.
+// New wraps d. The functions send and recv return the machine for one direction of queue
+// i, or nil for no machine. Closing the returned device also closes d.
 func New(d link.Device, send, recv func(i int) Machine) *Device {
 	r := &Device{inner: d, info: d.Info(), start: time.Now(), done: make(chan struct{})}
 	for i, q := range d.Queues() {

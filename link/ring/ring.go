@@ -30,8 +30,8 @@ type Ring struct {
 	mu         sync.Mutex // guards all fields below
 	slots      []*link.Frame
 	head, tail uint // positions of the next frame to take out and to put in; they wrap around
-	parked     bool // the receiver waits for ready
-	short      bool // the sender waits for room
+	parked     bool // the receiver waits for the channel ready
+	short      bool // the sender waits for the bell room
 	ended      bool // End was called: no more sends
 	closed     bool // Close was called: no more receives
 }
@@ -157,8 +157,8 @@ func (r *Ring) len() int { return int(r.tail - r.head) }
 
 func (r *Ring) index(position uint) uint { return position & uint(len(r.slots)-1) }
 
-// wakes reports whether event must wake a parked receiver, and marks the receiver as no longer
-// parked.
+// wakes reports whether the receiver must be woken: it is parked and an event has
+// occurred (the parameter event). wakes then marks the receiver as no longer parked.
 func (r *Ring) wakes(event bool) bool {
 	wake := event && r.parked
 	if wake {

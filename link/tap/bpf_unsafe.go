@@ -88,7 +88,7 @@ func wordsOf(memory []byte) []atomic.Uint32 {
 	return unsafe.Slice((*atomic.Uint32)(unsafe.Pointer(&memory[0])), len(memory)/4)
 }
 
-// uint64At returns a variable in a mapping. at is a multiple of 8.
+// uint64At returns a variable in a mapping. The offset at is a multiple of 8.
 func uint64At(memory []byte, at int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&memory[at : at+8][0]))
 }

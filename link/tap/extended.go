@@ -53,11 +53,12 @@ const (
 	exit        = 0x95
 )
 
-// Conditional jumps, compared with the immediate or, with register, with the source register.
+// Conditional jumps. They compare the destination register with the immediate or, with
+// the flag register, with the source register.
 const (
 	ifEqual  = 0x15
 	ifAbove  = 0x25
-	ifAny    = 0x45 // if the bitwise AND is not 0
+	ifAny    = 0x45 // jumps if the bitwise AND of both values is not 0
 	ifNot    = 0x55
 	ifBelow  = 0xa5
 	register = 0x08

@@ -31,7 +31,8 @@ func openTap(t testing.TB, c tap.Config, address string) *tap.Device {
 	return d
 }
 
-// recv waits for count frames that want accepts, and frees all others.
+// recv waits for count frames for which the function want returns true, and frees all
+// others.
 func recv(t testing.TB, d link.Device, count int, want func(f *link.Frame) bool) (got []*link.Frame) {
 	t.Helper()
 	fs := make([]*link.Frame, link.BatchSize)

@@ -108,8 +108,8 @@ const (
 	tunUSO6     = 1 << 6 // TUN_F_USO6
 )
 
-// negotiate sets the header format and enables the offloads that the kernel supports. none disables
-// all offloads.
+// negotiate sets the header format and enables the offloads that the kernel supports. The
+// parameter none disables all offloads.
 func negotiate(fd int, none bool) (link.Offloads, error) {
 	if err := ioctlValue(fd, syscall.TUNSETVNETHDRSZ, link.VirtioHeaderLen); err != nil {
 		return 0, err

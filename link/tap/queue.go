@@ -30,7 +30,7 @@ type queue struct {
 	// Arguments, results and state of tryRecv, used by Recv only. The function value is created
 	// once, because creating it allocates.
 	recv struct {
-		try    func(fd uintptr) bool // q.tryRecv
+		try    func(fd uintptr) bool // the method tryRecv as a func value, created once
 		fs     []*link.Frame         // frames to fill
 		n      int                   // number of frames filled
 		bytes  int                   // number of bytes in these frames
@@ -40,7 +40,7 @@ type queue struct {
 	}
 	// Arguments and results of trySend, used by Send only.
 	send struct {
-		try   func(fd uintptr) // q.trySend
+		try   func(fd uintptr) // the method trySend as a func value, created once
 		fs    []*link.Frame
 		n     int
 		short bool
@@ -100,8 +100,8 @@ func (q *queue) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// readOne reads one frame. again means that there is none now. A damaged frame is counted and not
-// delivered.
+// readOne reads one frame. The result again means that there is none now. A damaged frame
+// is counted and not delivered.
 func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	if q.landing == nil {
 		q.landing = link.NewFrame(link.MaxFrame)

@@ -22,7 +22,7 @@ import (
 // sieve is the program and its memory. Device.filters guards it, except for flows.
 type sieve struct {
 	flows    *link.Flows
-	until    *atomic.Uint64 // time of monotonic until which the program drops frames
+	until    *atomic.Uint64 // time until which the program drops frames, by the clock of the function monotonic
 	mask     *atomic.Uint64 // a stray frame is delivered if a random number has zeros in the bits of this mask
 	table    int            // descriptor of the map
 	program  int            // descriptor of the program

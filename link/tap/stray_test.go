@@ -177,7 +177,7 @@ func wantKinds(t *testing.T, sentence string, d, kernel link.Device, want []stri
 	}
 }
 
-// except returns the names of linktest.Kinds without some.
+// except returns the names of linktest.Kinds except the given ones.
 func except(without ...string) (names []string) {
 	for _, c := range linktest.Kinds() {
 		if !slices.Contains(without, c.Name) {

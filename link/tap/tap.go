@@ -27,7 +27,7 @@ type Config struct {
 	// free number. Default "tap%d" or, for medium IP, "tun%d".
 	Name   string
 	Medium link.Medium // Ethernet: TAP; IP: TUN
-	Queues int         // default 1, at most 256; more than 1 requires an interface created with multi_queue
+	Queues int         // number of queues; default 1, at most 256; more than 1 requires an interface created with multi_queue
 	// Persist keeps the interface after the device is closed.
 	Persist bool
 	// NoOffloads makes the kernel finish all checksums and segment all frames.

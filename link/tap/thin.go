@@ -142,9 +142,9 @@ const (
 	ipv4Source  = wire.EthernetLen + 12
 	arpOp       = wire.EthernetLen + 6
 	arpSender   = wire.EthernetLen + 14
-	tcpFlags    = wire.EthernetLen + 13 // relative to X, the length of the IPv4 header
-	icmpType    = wire.EthernetLen      // relative to X, as tcpFlags is
-	udpPort     = wire.EthernetLen + 2  // relative to X, as tcpFlags
+	tcpFlags    = wire.EthernetLen + 13 // offset relative to register X, which contains the length of the IPv4 header
+	icmpType    = wire.EthernetLen      // offset relative to register X, like tcpFlags
+	udpPort     = wire.EthernetLen + 2  // offset relative to register X, like tcpFlags
 	randomValue = 0xfffff000 + 56       // SKF_AD_OFF + SKF_AD_RANDOM
 	fragment    = 0x3fff                // mask of the fragment offset and of the flag "more fragments"
 )

@@ -43,7 +43,8 @@ func TestThin(t *testing.T) {
 			}
 		}()
 	}
-	// delivered sends all cases, waits for as many frames as want, and returns their names.
+	// delivered sends all cases, waits until want frames have arrived, and returns their
+	// names.
 	delivered := func(want int) (got []string) {
 		for _, c := range linktest.Kinds() {
 			f := link.NewFrame(len(c.Frame))

@@ -27,8 +27,8 @@ type Device struct {
 	file   io.Closer // closed by Close, or nil
 }
 
-// New wraps d and writes the trace to w. If failed is not nil, it is called once when writing
-// fails. Otherwise Close returns the error.
+// New wraps d and writes the trace to w. If the function failed is not nil, it is called
+// once when writing fails. Otherwise Close returns the error.
 func New(d link.Device, w io.Writer, failed func(error)) *Device {
 	t := &Device{Device: d, log: newLog(w, d.Info(), failed)}
 	for i, q := range d.Queues() {

@@ -15,7 +15,7 @@ type datagramWriter struct {
 	header int
 	file   *fd.File
 	room   *fd.Room
-	try    func(fd uintptr) // w.tryWrite
+	try    func(fd uintptr) // the method tryWrite as a func value, created once
 
 	peer      string // path to connect to; empty: the socket is already connected
 	connected bool   // the socket is connected to peer

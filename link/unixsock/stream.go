@@ -24,7 +24,7 @@ type stream struct {
 	counters link.Counters
 	header   int // length of the virtio-net header before each frame, or 0
 
-	mu    sync.Mutex // guards in between Recv and close
+	mu    sync.Mutex // guards the field in, which Recv and close use
 	in    reader
 	inTry func(fd uintptr) bool // s.tryRecv: created once, because creating it allocates
 	inFS  []*link.Frame         // argument of tryRecv; inN and inErr are its results

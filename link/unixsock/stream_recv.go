@@ -32,8 +32,8 @@ type reader struct {
 	staging    []byte
 	start, end int // bounds of the bytes in staging that are not parsed
 
-	// partial is the frame being received, or nil between frames. got is the number of its bytes
-	// that have been received, virtio-net header included.
+	// partial is the frame being received, or nil between frames. The field got is the
+	// number of its bytes that have been received, virtio-net header included.
 	partial *link.Frame
 	got     int
 	long    bool // the last frame was long

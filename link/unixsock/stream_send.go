@@ -20,7 +20,7 @@ type writer struct {
 	header int
 	file   *fd.File
 	room   *fd.Room
-	try    func(fd uintptr) // w.tryWrite
+	try    func(fd uintptr) // the method tryWrite as a func value, created once
 
 	mu      sync.Mutex    // guards all fields below; Send, retry and discard run on different goroutines
 	pending *link.Frame   // frame that was sent in part; its Bytes are the rest

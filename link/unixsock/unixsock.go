@@ -36,10 +36,10 @@ const (
 // Config describes a device. Both ends must use equal settings, except for the name and the
 // address.
 type Config struct {
-	Name    string // default "unix"
+	Name    string // name of the device; default "unix"
 	Framing Framing
 	Medium  link.Medium
-	MTU     int      // default 1500
+	MTU     int      // in bytes; default 1500
 	MAC     wire.MAC // address of this end
 	// Header adds a virtio-net header to each frame. The device then has all offloads. QEMU does
 	// not support it.

@@ -53,7 +53,7 @@ const mostMTU = link.MaxFrame - wire.EthernetLen - 2*wire.VLANTagLen - headerLen
 
 // Config describes how to open a card. The zero value is valid.
 type Config struct {
-	Name   string   // default "eth0"
+	Name   string   // name of the device; default "eth0"
 	Queues int      // most pairs of queues to use; default 1, at most 64
 	Depth  int      // frames in each direction of a pair; default 256, a power of two, at most 1024
 	MTU    int      // MTU if the card does not report one; default 1500

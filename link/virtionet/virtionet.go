@@ -44,13 +44,13 @@ type Device struct {
 	log     *slog.Logger
 
 	up      atomic.Bool   // whether the cable is connected: see LinkUp
-	stalls  atomic.Uint64 // field of Counters, like the next two
+	stalls  atomic.Uint64 // the field of the same name in Counters; the next two fields are in Counters too
 	lost    atomic.Uint64
 	changes atomic.Uint64
 
 	done    chan struct{}         // closed when the device is closed or has failed
-	stopped sync.Once             // closes done
-	failure atomic.Pointer[error] // the reason; set before done is closed
+	stopped sync.Once             // makes sure that done is closed only once
+	failure atomic.Pointer[error] // why done was closed; set before that
 
 	closing sync.Once
 	err     error // result of the first Close
@@ -209,7 +209,7 @@ func (d *Device) Close() error {
 // abandoned holds devices whose cards did not stop, so that the garbage collector does not free the
 // memory that the cards may still write to.
 var abandoned struct {
-	mu  sync.Mutex // guards the field all
+	mu  sync.Mutex // guards the field named all
 	all []*Device
 }
 

@@ -30,7 +30,7 @@ type Cache struct {
 	limits Limits
 
 	mu    sync.Mutex
-	ring  list.List // list of *entry; the clock hand is at its back
+	ring  list.List // all pages (*entry) except dirty pages of files in memory; Reclaim examines the page at the back next
 	dirty map[*File]time.Time
 	// number of present pages, number of dirty pages, and time of the last Step
 	pages, dirtyPages int64
@@ -179,7 +179,7 @@ func (c *Cache) Reclaim(want int) (evicted int) {
 	return evicted
 }
 
-// turn moves the clock hand by one page and returns that page.
+// turn returns the page at the back of the ring, which Reclaim examines next, and moves it to the front.
 func (c *Cache) turn() *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

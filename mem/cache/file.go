@@ -317,7 +317,7 @@ func (f *File) discard(from, to uint64) {
 	f.discardIf(from, to, func(*entry) bool { return true })
 }
 
-// discardIf removes the pages of a range for which match returns true. match is called with mu held.
+// discardIf removes the pages of a range for which the function match returns true. It calls the function with mu held.
 func (f *File) discardIf(from, to uint64, match func(*entry) bool) {
 	f.mu.Lock()
 	var gone []*entry

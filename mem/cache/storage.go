@@ -13,8 +13,8 @@ import (
 // tmp is a pool of buffers, each the size of a page, for refresh.
 var tmp = sync.Pool{New: func() any { return new([mem.PageSize]byte) }}
 
-// Read reads content from the pages that differ from storage. For the rest it calls read, which reads storage and has
-// the meaning of fs.Handle.ReadAt.
+// Read reads content from the pages that differ from storage. For the rest it calls the
+// function read, which reads storage and has the meaning of fs.Handle.ReadAt.
 func (f *File) Read(p []byte, offset int64, read func(p []byte, offset int64) (int, error)) (int, error) {
 	if offset < 0 || !f.differs() {
 		return read(p, offset)
@@ -77,8 +77,8 @@ func (f *File) piece(at int64, n int) (int, *entry, int64) {
 	return min(n, have), nil, f.size
 }
 
-// Write calls write, which writes the first n bytes of p to storage and returns the file offset at which they end.
-// Write then copies these bytes to the present pages.
+// Write calls the function write, which writes the first n bytes of p to storage and returns the file offset at which
+// they end. Write then copies these bytes to the present pages.
 func (f *File) Write(p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error) {
 	f.writer.Lock()
 	defer f.writer.Unlock()
@@ -165,9 +165,10 @@ func (f *File) Resize(size int64, resize func() error) error {
 	return nil
 }
 
-// Rewrite calls change, which changes the content of [from, to) on storage and returns the new size of the file. Dirty
-// pages in the range lose their content; if flush is set, they are written back first. Rewrite then reads the present
-// pages of the range again. It does so even if change returns an error, since a part of the change may have been made.
+// Rewrite calls the function change, which changes the content of [from, to) on storage and returns the new size of
+// the file. Dirty pages in the range lose their content; if flush is set, they are written back first. Rewrite then
+// reads the present pages of the range again. It does so even if change returns an error, since a part of the change
+// may have been made.
 func (f *File) Rewrite(from, to int64, flush bool, change func() (size int64, err error)) error {
 	f.writer.Lock()
 	defer f.writer.Unlock()

@@ -2,12 +2,15 @@ package call
 
 import (
 	"bytes"
+	"runtime"
 	"testing"
+	"time"
 
 	"loam/abi/linux"
 	"loam/fs/pseudo"
 	"loam/internal/race"
 	"loam/posix"
+	"loam/posix/file"
 	"loam/stack"
 )
 
@@ -215,24 +218,27 @@ func TestDiscard(t *testing.T) {
 	}
 }
 
-// FuzzCalls makes calls with random arguments and memory. No call may panic, and every opened descriptor can be
-// closed. Calls that may wait get only descriptors on which they return at once.
+// FuzzCalls makes calls with random arguments and memory. No call may panic, every opened descriptor can be closed, and no
+// goroutine is left. A wait ends at once, as if a signal were always pending.
 func FuzzCalls(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 2, 3, 4, 5, 6}, []byte("/file\x00"))
 	f.Add([]byte{22, 0x80, 0, 0, 0, 0, 0, 1, 3, 0x80, 9, 0, 0, 0}, []byte{1, 2, 3})
 	f.Add([]byte{41, 2, 1, 0, 0, 0, 0, 50, 0, 5, 0, 0, 0, 0}, []byte{2, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, program, memory []byte) {
-		c, m := newCaller(t, 1<<16)
+		before := runtime.NumGoroutine()
+		network := stack.New(stack.Config{Shards: 1})
+		m := &flatMemory{bytes: make([]byte, 1<<16)}
+		process := posix.New(posix.Options{Network: network, Credentials: posix.Credentials{PID: 7}})
+		signal := file.NewInterrupt()
+		c := Caller{Process: process.Task(signal), Memory: m}
 		copy(m.bytes, memory)
 		for ; len(program) >= 7; program = program[7:] {
 			number := int(program[0]) + int(program[1]&0x40)*4
-			if waits[number] {
-				continue
-			}
 			var args [6]uint64
 			for i := range args {
 				args[i] = argument(program[1+i])
 			}
+			signal.Raise()
 			do(c, number, args[:]...)
 		}
 		for _, fd := range c.Process.Descriptors() {
@@ -241,17 +247,24 @@ func FuzzCalls(f *testing.F) {
 			}
 		}
 		c.Process.Exit(0)
+		network.Close()
+		if left := leftGoroutines(before); left != "" {
+			t.Errorf("goroutines are left:\n%s", left)
+		}
 	})
 }
 
-// waits are the calls that may wait forever in a process without any other activity.
-var waits = map[int]bool{
-	linux.SYS_READ: true, linux.SYS_READV: true, linux.SYS_RECVFROM: true, linux.SYS_RECVMSG: true, linux.SYS_RECVMMSG: true,
-	linux.SYS_ACCEPT: true, linux.SYS_ACCEPT4: true, linux.SYS_CONNECT: true, linux.SYS_POLL: true, linux.SYS_PPOLL: true,
-	linux.SYS_SELECT: true, linux.SYS_PSELECT6: true, linux.SYS_EPOLL_WAIT: true, linux.SYS_EPOLL_PWAIT: true, linux.SYS_EPOLL_PWAIT2: true,
-	linux.SYS_FLOCK: true, linux.SYS_FCNTL: true, linux.SYS_OPEN: true, linux.SYS_OPENAT: true, linux.SYS_OPENAT2: true, linux.SYS_CREAT: true,
-	linux.SYS_WRITE: true, linux.SYS_WRITEV: true, linux.SYS_SENDFILE: true, linux.SYS_SENDTO: true, linux.SYS_SENDMSG: true, linux.SYS_SENDMMSG: true,
-	linux.SYS_PREADV2: true, linux.SYS_PWRITEV2: true, linux.SYS_COPY_FILE_RANGE: true,
+// leftGoroutines returns the stacks of all goroutines if more than before are left after a while.
+func leftGoroutines(before int) string {
+	const tries = 2000
+	for range tries {
+		if runtime.NumGoroutine() <= before {
+			return ""
+		}
+		time.Sleep(time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	return string(stacks[:runtime.Stack(stacks, true)])
 }
 
 // argument converts a byte to an argument: a small number, an address, or a limit.

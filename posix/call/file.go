@@ -305,8 +305,8 @@ func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }
 
-// moved reads the offsets stored at the addresses in and out, calls f with them, and stores the changed offsets there. For
-// the address 0, f gets nil.
+// moved reads the offsets stored at two addresses (in and out), calls f with them, and
+// stores the changed offsets there. For the address 0, f gets nil.
 func (c Caller) moved(in, out uint64, f func(from, to *int64) (int, linux.Errno)) (uint64, linux.Errno) {
 	var args [2]*int64
 	for i, addr := range [...]uint64{in, out} {

@@ -137,8 +137,8 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 	return decode(l.b), 0
 }
 
-// fill calls read with the memory at addr, or with a buffer that it then copies there. read stores up to n bytes from the
-// descriptor fd.
+// fill calls read with the memory at addr, or with a buffer that it then copies there.
+// The function read stores up to n bytes from the descriptor fd.
 func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
@@ -159,7 +159,8 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	return result(n, errno)
 }
 
-// drain passes the n bytes at addr in the caller's memory to write, which writes them to the descriptor fd.
+// drain passes the n bytes at addr in the caller's memory to the function write, which
+// writes them to the descriptor fd.
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {

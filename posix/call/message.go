@@ -36,7 +36,8 @@ func recvfrom(c Caller, a Args) (uint64, linux.Errno) {
 	return result(received(r, flags), c.putAddress(a.A5, a.A6, r.From))
 }
 
-// received returns the result of a receive call: with MSG_TRUNC, the length of the message.
+// received returns the result of a receive call: the number of bytes received or, with
+// MSG_TRUNC, the length of the message.
 func received(r posix.Received, flags int) int {
 	if flags&linux.MSG_TRUNC != 0 {
 		return r.Len

@@ -64,6 +64,13 @@ func (c Caller) mkdir(dir int, addr uint64, mode uint32) (uint64, linux.Errno) {
 }
 
 func (c Caller) mknod(dir int, addr uint64, mode uint32, device uint64) (uint64, linux.Errno) {
+	switch mode & linux.S_IFMT {
+	case 0, linux.S_IFREG, linux.S_IFCHR, linux.S_IFBLK, linux.S_IFIFO, linux.S_IFSOCK:
+	case linux.S_IFDIR:
+		return fail(linux.EPERM)
+	default:
+		return fail(linux.EINVAL)
+	}
 	return c.withPath(addr, func(name string) linux.Errno { return c.Process.MknodAt(dir, name, mode, device) })
 }
 
@@ -87,7 +94,14 @@ func (c Caller) link(dir int, from uint64, newDir int, to uint64, flags int) (ui
 }
 
 func (c Caller) symlink(text uint64, dir int, addr uint64) (uint64, linux.Errno) {
-	return c.withPaths(text, addr, func(a, b string) linux.Errno { return c.Process.SymlinkAt(a, dir, b) })
+	content, errno := c.path(text)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case content == "":
+		return fail(linux.ENOENT)
+	}
+	return c.withPath(addr, func(name string) linux.Errno { return c.Process.SymlinkAt(content, dir, name) })
 }
 
 func (c Caller) readlink(dir int, addr, to uint64, n int) (uint64, linux.Errno) {
@@ -152,7 +166,15 @@ func (c Caller) utimes(dir int, addr, times uint64) (uint64, linux.Errno) {
 			*m = posix.Moment{Time: fs.Time(t.Nano())}
 		}
 	}
-	return c.withPath(addr, func(name string) linux.Errno { return c.Process.UtimensAt(dir, name, access, modify, 0) })
+	if addr == 0 && dir != linux.AT_FDCWD {
+		return fail(c.Process.UtimensAt(dir, "", access, modify, 0))
+	}
+	return c.withPath(addr, func(name string) linux.Errno {
+		if name == "" {
+			return linux.ENOENT
+		}
+		return c.Process.UtimensAt(dir, name, access, modify, 0)
+	})
 }
 
 // utimensat implements utimensat(2); without a path it is futimens(3).

@@ -8,7 +8,7 @@ var Table = slices.Concat(filesRows, pathsRows, socketsRows, waitingRows, proces
 
 // Restrictions of calls that are implemented in part: the texts of Row.Missing.
 const (
-	noSignalMask  = "signals do not interrupt the call, and the signal mask is ignored"
+	noSignalMask  = "in a Go program, signals do not interrupt the call, and the signal mask is ignored"
 	noDirect      = "leases have no effect, and O_DIRECT has none on files in memory"
 	fewIoctls     = "supported: FIONREAD, FIONBIO, FIOASYNC, FIOSETOWN, FIOGETOWN, FIOCLEX, FIONCLEX, SIOCOUTQ, SIOCATMARK, EXT4_IOC_RESIZE_FS, BLKGETSIZE64, BLKGETSIZE, BLKBSZGET, BLKSSZGET, BLKPBSZGET, BLKROGET, requests of ioctl_tty(2) (for a terminal of the host only settings and size; TIOCSTI returns EIO), and requests of netdevice(7) that read properties of an interface; others return ENOTTY"
 	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"

@@ -48,7 +48,7 @@ var filesRows = []Row{
 	{linux.SYS_FSTATFS, "fstatfs", "fp", Personality, Unaffected, "", 0, fstatfs},
 	{linux.SYS_GETDENTS64, "getdents64", "fpn", Personality, Unaffected, "", 0, getdents64},
 	{linux.SYS_FADVISE64, "fadvise64", "fooi", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return fail(c.Process.Fadvise(fd(a.A1), number(a.A4)))
+		return fail(c.Process.Fadvise(fd(a.A1), int64(a.A3), number(a.A4)))
 	}},
 	{linux.SYS_READAHEAD, "readahead", "fon", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.Readahead(fd(a.A1)))

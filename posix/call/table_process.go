@@ -63,13 +63,13 @@ var processRows = []Row{
 		return c.adjtime(number(a.A1), a.A2)
 	}},
 	{linux.SYS_EXECVE, "execve", "spp", Personality, Unaffected, bySpawn, linux.ENOSYS, nil},
-	{linux.SYS_WAIT4, "wait4", "ipip", Personality, Restarts, ofChildren, linux.ECHILD, nil},
+	{linux.SYS_WAIT4, "wait4", "ipip", Personality, Restarts, ofChildren, 0, wait4},
 	{linux.SYS_PTRACE, "ptrace", "iipp", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "succeeds only without flags; others return EPERM", 0, refuse(linux.EPERM)},
-	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "succeeds only without flags; others return EPERM", 0, unshare},
+	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "there are no namespaces: every descriptor returns EINVAL", 0, setns},
 	{linux.SYS_FSOPEN, "fsopen", "si", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_OPEN_TREE, "open_tree", "dsi", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_FANOTIFY_INIT, "fanotify_init", "ii", Personality, Unaffected, "", linux.EPERM, nil},
@@ -82,7 +82,7 @@ var processRows = []Row{
 	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "succeeds only without flags; others return EINVAL", 0, personality},
-	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, ofChildren, linux.ECHILD, nil},
+	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, ofChildren, 0, waitid},
 	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.IOPriority(number(a.A1), int32(a.A2)))
 	}},

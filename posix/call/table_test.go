@@ -102,7 +102,7 @@ func document() string {
 		b.WriteString("| call | support | limits | signal | as a process, served by | in a virtual machine, served by |\n|---|---|---|---|---|---|\n")
 		for _, r := range f.rows {
 			if r.Who&(Personality|Host) != 0 {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, support(r), r.Missing, r.Signal, answers(r, "Linux", Host), answers(r, "core", Core))
+				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, support(r), r.Missing, r.Signal, answers(r, "Linux", Host), answers(r, "kernel core", Core))
 			}
 		}
 	}
@@ -154,16 +154,16 @@ The tables list the system calls of Go programs. Linux programs in a virtual mac
 - *full*: no difference from Linux is known, except for the differences in CAVEATS.md
 - *part*: the call is supported within the limits of the next column
 - *refused*: the call always returns the named error
-- *passed on*: the call concerns only the calling process, so Linux serves it as a process, and the core of Loam's kernel in
-  a virtual machine
+- *passed on*: the call concerns only the calling process. If the program runs as a process, Linux serves the call; in a
+  virtual machine, the core of Loam's kernel (package kernel) serves it
 
-The column *signal* describes a call that waits when a signal handler runs (signal(7)). With *restart*, the call is
+The column *signal* describes the effect of a signal handler that runs while the call waits (signal(7)). With *restart*, the call is
 restarted if the handler has SA_RESTART, and otherwise fails with EINTR. With *EINTR*, it always fails with EINTR. An
 empty cell means that signals do not interrupt the call. This concerns only Linux programs: in a Go program the runtime's
 handlers have SA_RESTART, and signals do not interrupt calls that Loam serves.
 
-The last two columns name the kernel that serves the call: *Loam* is the table in ` + "`posix/call`" + `, *core* is the core of Loam's
-kernel, and *Linux* is the host's kernel. *ENOSYS* means that the call is not supported there.
+The last two columns name the code that serves the call: *Loam* is the table in ` + "`posix/call`" + `, *kernel core* is the core of Loam's
+kernel below the Go runtime, and *Linux* is the host's kernel. *ENOSYS* means that the call is not supported there.
 `
 
 // core generates kernel/table.go, the table of the system calls that package kernel serves and of their functions. If
@@ -181,7 +181,7 @@ import (
 )
 
 // call serves a system call: what the Go runtime needs of Linux, and what a program may ask
-// that package posix leaves to the core.
+// that package posix leaves to the kernel.
 //
 // long: it is a table.
 func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
@@ -195,7 +195,7 @@ func (k *core) call(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	return k.ownCall(c, f)
 }
 
-// answersAtOnce reports whether the core answers the SYSCALL instruction itself: calls about
+// answersAtOnce reports whether the kernel answers the SYSCALL instruction itself: calls about
 // memory, threads, signals or time, some of which cannot be made by a function.
 func answersAtOnce(number uint64) bool {
 	switch number {

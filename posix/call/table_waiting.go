@@ -22,7 +22,7 @@ var waitingRows = []Row{
 	}},
 	{linux.SYS_EPOLL_CTL, "epoll_ctl", "fifp", Personality | Runtime | Core, Unaffected, "", 0, epollCtl},
 	{linux.SYS_EPOLL_WAIT, "epoll_wait", "fpni", Personality, Fails, noSignalMask, 0, epollWait},
-	{linux.SYS_EPOLL_PWAIT, "epoll_pwait", "fpnipn", Personality | Runtime, Fails, noSignalMask, 0, epollWait},
+	{linux.SYS_EPOLL_PWAIT, "epoll_pwait", "fpnipn", Personality | Runtime, Fails, noSignalMask, 0, epollPwait},
 	{linux.SYS_EPOLL_PWAIT2, "epoll_pwait2", "fpnppn", Personality, Fails, noSignalMask, 0, epollPwait2},
 	{linux.SYS_EVENTFD, "eventfd", "i", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.EventFD(uint32(a.A1), 0))

@@ -11,7 +11,8 @@ type vector []linux.Iovec
 // the calling function.
 type fewPieces [4]linux.Iovec
 
-// vector reads an array of n struct iovec at addr. It stores the array in few if it fits there. Errors: EINVAL, EFAULT.
+// vector reads an array of n struct iovec at addr. It stores the array in the buffer few
+// if it fits there. Errors: EINVAL, EFAULT.
 func (c Caller) vector(addr, n uint64, few *fewPieces) (vector, linux.Errno) {
 	if n > linux.UIO_MAXIOV {
 		return nil, linux.EINVAL

@@ -25,8 +25,32 @@ func epollCtl(c Caller, a Args) (uint64, linux.Errno) {
 
 func epollWait(c Caller, a Args) (uint64, linux.Errno) { return c.epollWait(a, milliseconds(a.A4)) }
 
+// epollPwait implements epoll_pwait(2). The signal mask is checked; package task applies it.
+func epollPwait(c Caller, a Args) (uint64, linux.Errno) {
+	if errno := c.checkMask(a.A5, a.A6); errno != 0 {
+		return fail(errno)
+	}
+	return epollWait(c, a)
+}
+
+// checkMask checks the address and the size of a signal mask; address 0 means that there is none.
+func (c Caller) checkMask(addr, size uint64) linux.Errno {
+	const setSize = 8
+	if addr == 0 {
+		return 0
+	}
+	if size != setSize {
+		return linux.EINVAL
+	}
+	_, errno := c.Memory.Pointer(addr)
+	return errno
+}
+
 func epollPwait2(c Caller, a Args) (uint64, linux.Errno) {
 	timeout, errno := c.timeout(a.A4)
+	if errno == 0 {
+		errno = c.checkMask(a.A5, a.A6)
+	}
 	if errno != 0 {
 		return fail(errno)
 	}
@@ -110,6 +134,9 @@ func poll(c Caller, a Args) (uint64, linux.Errno) { return c.poll(a, millisecond
 
 func ppoll(c Caller, a Args) (uint64, linux.Errno) {
 	timeout, errno := c.timeout(a.A3)
+	if errno == 0 {
+		errno = c.checkMask(a.A4, a.A5)
+	}
 	if errno != 0 {
 		return fail(errno)
 	}

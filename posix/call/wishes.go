@@ -99,15 +99,70 @@ func pidfdSendSignal(c Caller, a Args) (uint64, linux.Errno) {
 	return kill(c, Args{A1: uint64(c.Process.PID()), A2: a.A2})
 }
 
-// refuse returns a function for a call that is not supported. It succeeds if the first argument is 0, which requests
-// nothing, and otherwise returns errno.
-func refuse(errno linux.Errno) Serve {
-	return func(_ Caller, a Args) (uint64, linux.Errno) {
-		if a.A1 == 0 {
-			return fail(0)
-		}
+// unshare implements unshare(2), which succeeds only without flags: there are no namespaces, and a program cannot leave what
+// its threads share.
+func unshare(_ Caller, a Args) (uint64, linux.Errno) {
+	const threads, spaces = 0x70f00, 0x7e020080 // CLONE_VM to CLONE_SYSVSEM; CLONE_NEWTIME, CLONE_NEWNS and other namespaces
+	switch {
+	case a.A1&^(threads|spaces) != 0:
+		return fail(linux.EINVAL)
+	case a.A1 != 0:
+		return fail(linux.EPERM)
+	}
+	return fail(0)
+}
+
+// setns implements setns(2): no descriptor is a namespace.
+func setns(c Caller, a Args) (uint64, linux.Errno) {
+	if _, errno := c.Process.Fstat(fd(a.A1)); errno != 0 {
 		return fail(errno)
 	}
+	return fail(linux.EINVAL)
+}
+
+// Options of wait4(2) and waitid(2).
+const (
+	waitHang, waitUntraced, waitExited, waitContinued = 1, 2, 4, 8
+
+	waitKeep  = 1 << 24     // WNOWAIT
+	waitKinds = 0xe000_0000 // __WNOTHREAD, __WALL and __WCLONE
+)
+
+// wait4 implements wait4(2) for a process without children.
+func wait4(_ Caller, a Args) (uint64, linux.Errno) {
+	if uint32(a.A3)&^(waitHang|waitUntraced|waitContinued|waitKinds) != 0 {
+		return fail(linux.EINVAL)
+	}
+	return fail(linux.ECHILD)
+}
+
+// waitid implements waitid(2) for a process without children. As on Linux, it clears the siginfo even if it fails.
+func waitid(c Caller, a Args) (uint64, linux.Errno) {
+	const siginfoSize = 28 // bytes that waitid writes
+	errno := c.waitidErrno(a)
+	if a.A3 != 0 {
+		if bad := c.Memory.Write(a.A3, make([]byte, siginfoSize)); bad != 0 {
+			return fail(bad)
+		}
+	}
+	return fail(errno)
+}
+
+func (c Caller) waitidErrno(a Args) linux.Errno {
+	const all, ofProcess, ofGroup, ofDescriptor = 0, 1, 2, 3
+	options, id := uint32(a.A4), int32(a.A2)
+	if options&^(waitHang|waitUntraced|waitExited|waitContinued|waitKeep|waitKinds) != 0 || options&(waitUntraced|waitExited|waitContinued) == 0 {
+		return linux.EINVAL
+	}
+	switch kind := number(a.A1); {
+	case kind < all || kind > ofDescriptor, kind == ofProcess && id <= 0, kind > ofProcess && id < 0:
+		return linux.EINVAL
+	case kind == ofDescriptor:
+		if errno := c.Process.IsPidFD(fd(a.A2)); errno != 0 {
+			return errno
+		}
+	}
+	return linux.ECHILD
 }
 
 // personality implements personality(2). It always returns 0: the execution domain of Linux without flags.

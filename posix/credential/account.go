@@ -10,7 +10,7 @@ import (
 // Account is a user that a program runs as.
 type Account struct {
 	Set
-	Home string // home directory; empty: unknown
+	Home string // home directory; empty if Find had no text
 }
 
 // errNoUser and errNoGroup are returned by Find.
@@ -27,7 +27,7 @@ func Find(text string, read func(path string) string) (Account, error) {
 	if name == "" {
 		name = "0"
 	}
-	uid, gid, home := -1, 0, ""
+	uid, gid, home := -1, 0, "/" // a user without an entry has the home folder that docker run gives it
 	if n, err := strconv.ParseUint(name, 10, 31); err == nil {
 		uid = int(n)
 	}
@@ -69,7 +69,8 @@ func number(s string) int {
 	return int(n)
 }
 
-// entries yields the lines of a file that have a number of fields, which colons separate.
+// entries yields the lines of a file that have the given number of fields. Colons
+// separate the fields.
 func entries(text string, fields int) func(yield func([]string) bool) {
 	return func(yield func([]string) bool) {
 		for line := range strings.Lines(text) {
@@ -81,11 +82,10 @@ func entries(text string, fields int) func(yield func([]string) bool) {
 	}
 }
 
-// Environment returns an environment in which HOME is the home folder of the account, if it is known.
+// Environment returns an environment with the variable HOME. If env has none, it is the home folder of the account.
 func (a *Account) Environment(env []string) []string {
-	if a.Home == "" {
+	if a.Home == "" || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "HOME=") }) {
 		return env
 	}
-	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.HasPrefix(kv, "HOME=") })
-	return append(env, "HOME="+a.Home)
+	return append(slices.Clip(env), "HOME="+a.Home)
 }

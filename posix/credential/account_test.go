@@ -19,8 +19,8 @@ func TestFind(t *testing.T) {
 		"33":           "33 33 [4 110] /var/www <nil>",
 		"33:0":         "33 0 [] /var/www <nil>",
 		"www-data:adm": "33 4 [] /var/www <nil>",
-		"1000":         "1000 0 []  <nil>",
-		"1000:1000":    "1000 1000 []  <nil>",
+		"1000":         "1000 0 [] / <nil>",
+		"1000:1000":    "1000 1000 [] / <nil>",
 		"nobody":       "0 0 []  " + errNoUser.Error(),
 		"www-data:x":   "0 0 []  " + errNoGroup.Error(),
 	} {
@@ -28,6 +28,24 @@ func TestFind(t *testing.T) {
 		c := a.Set
 		if got := fmt.Sprint(c.UID, " ", c.GID, " ", c.Groups, " ", a.Home, " ", err); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// A program gets the home folder of its user, unless its environment already has another one.
+func TestEnvironment(t *testing.T) {
+	for _, c := range []struct {
+		home string
+		env  []string
+		want string
+	}{
+		{"/var/www", []string{"A=1"}, "[A=1 HOME=/var/www]"},
+		{"/var/www", []string{"HOME=/srv"}, "[HOME=/srv]"},
+		{"", []string{"A=1"}, "[A=1]"},
+	} {
+		a := Account{Home: c.home}
+		if got := fmt.Sprint(a.Environment(c.env)); got != c.want {
+			t.Errorf("home %q: %s, want %s", c.home, got, c.want)
 		}
 	}
 }

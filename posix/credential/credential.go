@@ -65,16 +65,18 @@ func (s *Set) Has(n int) bool { return s.Effective.Has(n) }
 // InGroup reports whether gid is the effective group ID or a supplementary group ID.
 func (s *Set) InGroup(gid uint32) bool { return s.EGID == gid || slices.Contains(s.Groups, gid) }
 
-// MaySignal reports whether a thread with the credentials s may send a signal to a process with the credentials of
-// (kill(2)). The caller handles the exceptions: threads of the same process, and SIGCONT within a session.
-func (s *Set) MaySignal(of *Set) bool {
-	return s.Has(linux.CAP_KILL) || s.EUID == of.SUID || s.EUID == of.UID || s.UID == of.SUID || s.UID == of.UID
+// MaySignal reports whether a thread with the credentials s may send a signal to a
+// process with the credentials target (kill(2)). The caller handles the exceptions:
+// threads of the same process, and SIGCONT within a session.
+func (s *Set) MaySignal(target *Set) bool {
+	return s.Has(linux.CAP_KILL) || s.EUID == target.SUID || s.EUID == target.UID || s.UID == target.SUID || s.UID == target.UID
 }
 
-// MayTrace reports whether a thread with the credentials s may inspect a process with the credentials of (ptrace(2), ptrace
-// access mode checking). fsids selects PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of
+// MayTrace reports whether a thread with the credentials s may inspect a process with the
+// credentials target (ptrace(2), ptrace access mode checking). fsids selects
+// PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of
 // the inspected process.
-func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
+func (s *Set) MayTrace(target *Set, dumpable, fsids bool) bool {
 	if s.Has(linux.CAP_SYS_PTRACE) {
 		return true
 	}
@@ -82,8 +84,8 @@ func (s *Set) MayTrace(of *Set, dumpable, fsids bool) bool {
 	if fsids {
 		uid, gid = s.FSUID, s.FSGID
 	}
-	same := uid == of.EUID && uid == of.SUID && uid == of.UID && gid == of.EGID && gid == of.SGID && gid == of.GID
-	return same && dumpable && of.Permitted&^s.Permitted == 0
+	same := uid == target.EUID && uid == target.SUID && uid == target.UID && gid == target.EGID && gid == target.SGID && gid == target.GID
+	return same && dumpable && target.Permitted&^s.Permitted == 0
 }
 
 // MorePrivileged reports whether a change of credentials from old to s resets PR_SET_DUMPABLE and PR_SET_PDEATHSIG

@@ -22,7 +22,7 @@ func (s *source) Write([]byte) (int, linux.Errno) { return 0, linux.EAGAIN }
 func (s *source) Close()                          {}
 func (s *source) Mode() uint32                    { return 0 }
 
-// become changes the readiness and reports it.
+// become changes which events of the source are ready, and reports them.
 func (s *source) become(e file.Events) {
 	s.now = e
 	s.q.Notify(e)

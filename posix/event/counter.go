@@ -14,7 +14,7 @@ type Counter struct {
 	semaphore bool // EFD_SEMAPHORE: a read subtracts 1 instead of resetting the counter
 	q         file.Queue
 
-	mu    sync.Mutex // guards count
+	mu    sync.Mutex // guards the field count
 	count uint64     // value of the counter, at most math.MaxUint64 - 1
 }
 

@@ -27,7 +27,7 @@ func NewProcess(of Watched) *Process { return &Process{of: of} }
 // file until its end.
 func (f *Process) Watch() { f.of.OnEnd(func() { f.q.Notify(file.PollIn) }) }
 
-// Of returns the process.
+// Of returns the process that the pidfd refers to.
 func (f *Process) Of() Watched { return f.of }
 
 // Name implements file.Named.

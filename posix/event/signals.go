@@ -78,17 +78,18 @@ func (s *Signals) take(of Source, b []byte) (int, linux.Errno) {
 	return n, 0
 }
 
-// ReadFor implements read(2) by a thread, whose pending signals are in of. It waits for a signal unless nonblocking is set.
-// Errors: EINVAL, EAGAIN, EINTR.
-func (s *Signals) ReadFor(of Source, b []byte, nonblocking bool, task file.Task) (int, linux.Errno) {
-	n, errno := s.take(of, b)
+// ReadFor implements read(2) by a thread. The thread's pending signals are taken from
+// source. ReadFor waits for a signal unless nonblocking is set. Errors: EINVAL, EAGAIN,
+// EINTR.
+func (s *Signals) ReadFor(source Source, b []byte, nonblocking bool, task file.Task) (int, linux.Errno) {
+	n, errno := s.take(source, b)
 	if errno != linux.EAGAIN || nonblocking {
 		return n, errno
 	}
 	sleeper := file.NewSleeper(&s.q, 0, task)
 	defer sleeper.Leave()
 	for {
-		if n, errno = s.take(of, b); errno != linux.EAGAIN {
+		if n, errno = s.take(source, b); errno != linux.EAGAIN {
 			return n, errno
 		}
 		if errno = sleeper.Sleep(); errno != 0 {

@@ -31,7 +31,8 @@ func (o *Description) GetOwner() Owner {
 	return Owner{}
 }
 
-// SetOwner sets the owner. For a socket, it also registers report to be called when urgent data arrives.
+// SetOwner sets the owner. For a socket, it also registers the function report to be
+// called when urgent data arrives.
 func (o *Description) SetOwner(w Owner, report func(Owner, int, Events)) {
 	o.owner.Store(&w)
 	if _, ok := o.File.(interface{ Urgent() }); ok {
@@ -39,8 +40,9 @@ func (o *Description) SetOwner(w Owner, report func(Owner, int, Events)) {
 	}
 }
 
-// SetAsync implements FIOASYNC and O_ASYNC: from now on, report is called with the owner, the descriptor and the events of the file.
-// It must not block. Errors: ENOTTY for files that have no such events.
+// SetAsync implements FIOASYNC and O_ASYNC: from now on, the function report is called
+// with the owner, the descriptor and the events of the file. It must not block. Errors:
+// ENOTTY for files that have no such events.
 func (o *Description) SetAsync(on bool, fd int, report func(Owner, int, Events)) linux.Errno {
 	if _, ok := o.File.(Asynchronous); !ok {
 		return linux.ENOTTY

@@ -53,6 +53,12 @@ type Description struct {
 	refs   atomic.Int32           // number of references from descriptors and from messages in transit (SCM_RIGHTS); -1: closed
 }
 
+// MayRead reports whether the access mode allows reads.
+func (d *Description) MayRead() bool { return d.Flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
+
+// MayWrite reports whether the access mode allows writes.
+func (d *Description) MayWrite() bool { return d.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
+
 // direct is implemented by files of the file tree. Its methods return handles for direct access to a device: see fs.File.
 type direct interface {
 	Sink() fs.Handle

@@ -62,7 +62,7 @@ func (c *polling) ring() {
 
 // enter registers the watch once with each file.
 func (c *polling) enter() {
-	const few = 8 // up to this number of entries, duplicate registrations are cheaper than the map
+	const few = 8 // up to this number of entries, registering a file twice costs less than a map of the registered files
 	if len(c.fds) > few {
 		c.watched = make(map[*Queue]bool, min(len(c.fds), chunkSize))
 	}

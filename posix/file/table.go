@@ -56,8 +56,8 @@ func (d *Table) Get(fd int) *Description {
 	return c.slots[i%chunkSize].Load()
 }
 
-// Insert allocates the lowest free descriptor that is at least from and less than most, and makes it refer to o.
-// Errors: EMFILE; EBADF if o has been closed.
+// Insert allocates the lowest free descriptor in the range [from, most), and makes it
+// refer to o. Errors: EMFILE; EBADF if o has been closed.
 func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -70,9 +70,9 @@ const (
 	Interrupted            // the thread was interrupted by a signal, or is about to end
 )
 
-// Wait waits until event is closed or receives a value, until late receives a value, or until an interrupt. A nil
-// channel is never ready. If several are ready, one of them ends the wait. An interrupt that does not end this wait
-// ends the next one.
+// Wait waits until the channel event is closed or receives a value, until the channel late receives a value, or
+// until an interrupt. A nil channel is never ready. If several are ready, one of them ends the wait. An interrupt
+// that does not end this wait ends the next one.
 func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 	if t.Asleep != nil {
 		t.Asleep(true)
@@ -139,7 +139,7 @@ func (i *Interrupt) wait(late <-chan time.Time) End {
 	return Occurred
 }
 
-// WaitFor is Wait with a time limit. If most is negative, there is no limit.
+// WaitFor is Wait with a time limit. If the limit, most, is negative, there is none.
 func (t Task) WaitFor(event <-chan struct{}, most time.Duration) End {
 	if most < 0 {
 		return t.Wait(event, nil)

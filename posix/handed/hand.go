@@ -57,7 +57,8 @@ func (s *Socket) BeginPolling(w *file.Watch) bool { return s.polled.CompareAndSw
 // PolledBy returns the watch passed to BeginPolling, or nil.
 func (s *Socket) PolledBy() *file.Watch { return s.polled.Load() }
 
-// Report makes the poller count its notifications for this connection in a. It returns the host's descriptor.
+// Report makes the poller count its notifications for this connection in the Arrivals a.
+// It returns the host's descriptor.
 func (s *Socket) Report(a *Arrivals) int {
 	a.Word.Store(0)
 	s.input.watch(a)

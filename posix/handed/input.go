@@ -47,8 +47,9 @@ func (in *hostInput) look() (word uint32, empty bool) {
 	return word, word&Ended == 0 && in.drained.Load() == word|1
 }
 
-// took records the result of the read that followed a call of look. word is the result of look, wanted the size of the
-// buffer, and came the number of bytes that were read; 0 means EAGAIN.
+// took records the result of the read that followed a call of look. word is the result of
+// look. wanted is the size of the buffer. came is the number of bytes that were read, or
+// 0 for EAGAIN.
 func (in *hostInput) took(word uint32, wanted, came int) {
 	if word&Ended == 0 && came < wanted {
 		in.drained.Store(word | 1)

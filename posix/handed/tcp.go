@@ -31,8 +31,8 @@ type HostTCP interface {
 	// Descriptor returns the host's file descriptor.
 	Descriptor() int
 	// Watch calls look now, and again whenever input arrives or room to write appears, until look
-	// returns true or the connection is closed. of is the set of events that may have occurred. Watch
-	// is called at most once. Errors: EMFILE.
+	// returns true or the connection is closed. The argument of look is the set of events that
+	// may have occurred. Watch is called at most once. Errors: EMFILE.
 	Watch(look func(of file.Events) (over bool)) linux.Errno
 	// Close closes the connection. abort sends a reset. refused means that no program has received the
 	// connection.
@@ -106,8 +106,9 @@ func (s *Socket) watch() {
 	})
 }
 
-// look is called by HostTCP.Watch. It notifies the queue of the events among of that are ready. It returns true when the
-// socket has been closed, which ends the calls.
+// look is called by HostTCP.Watch. It notifies the waiters of the given events, but only
+// of events that are ready. It returns true when the socket has been closed, which ends
+// the calls.
 func (s *Socket) look(of file.Events) bool {
 	if !s.enter() {
 		return true

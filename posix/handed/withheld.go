@@ -24,7 +24,8 @@ type withheld struct {
 	look    func(of file.Events) bool
 }
 
-// withhold calls offer with c, or a wrapper of it, when data has arrived or after wait.
+// withhold calls the function offer with c, or with a wrapper of it, when data has
+// arrived or the duration wait is over.
 func withhold(c HostTCP, wait time.Duration, offer func(HostTCP)) {
 	if wait <= 0 || c.Events()&^file.PollOut != 0 {
 		offer(c)

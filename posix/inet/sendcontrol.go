@@ -35,7 +35,7 @@ func (s *UDPSocket) sendBy(control []socket.Control) (by stack.UDPSend, errno li
 	return by, 0
 }
 
-// sendBy4 parses a message of level IPPROTO_IP.
+// sendBy4 parses a control message of level IPPROTO_IP.
 func (s *UDPSocket) sendBy4(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
 	case linux.IP_PKTINFO: // struct in_pktinfo: interface index, source address, destination address (ignored)
@@ -55,7 +55,8 @@ func (s *UDPSocket) sendBy4(by *stack.UDPSend, c socket.Control) linux.Errno {
 	return linux.EINVAL
 }
 
-// sendBy6 parses a message of level IPPROTO_IPV6. The value -1 selects the value that the socket option has set.
+// sendBy6 parses a control message of level IPPROTO_IPV6. The value -1 selects the value
+// that the socket option has set.
 func (s *UDPSocket) sendBy6(by *stack.UDPSend, c socket.Control) linux.Errno {
 	switch c.Type {
 	case linux.IPV6_PKTINFO:
@@ -102,7 +103,8 @@ func setTOS(by *stack.UDPSend, c socket.Control, least int) linux.Errno {
 	return errno
 }
 
-// octetFrom returns the int value of a control message. Errors: EINVAL for a value below least or above 255.
+// octetFrom returns the int value of a control message. Errors: EINVAL for a value below
+// the minimum, least, or above 255.
 func octetFrom(c socket.Control, least int) (int, linux.Errno) {
 	n, errno := socket.ParseInt(c.Data)
 	if errno == 0 && (n < least || n > 255) {

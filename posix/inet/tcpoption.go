@@ -125,8 +125,9 @@ var (
 // longestCongestion is the maximum length of the name of a congestion control, in bytes (TCP_CA_NAME_MAX without the NUL).
 const longestCongestion = 15
 
-// KeepCongestion handles setting TCP_CONGESTION on a connection whose congestion control has cannot change. Errors: ENOENT
-// if value names another one, EINVAL.
+// KeepCongestion handles setting TCP_CONGESTION on a connection that cannot change its
+// congestion control. value is the option's value, and has is the name of the present
+// control. Errors: ENOENT if they differ, EINVAL.
 func KeepCongestion(value, has []byte) linux.Errno {
 	name, errno := congestionName(value)
 	if errno != 0 {

@@ -31,8 +31,8 @@ func (s *UDPSocket) membership(value []byte) (membership, linux.Errno) {
 	return s.memberAt([4]byte(value), [4]byte(value[4:]), index)
 }
 
-// memberAt returns the membership in an IPv4 group. index selects the interface; if it is 0, at is an address of the
-// interface. Errors: EINVAL, ENODEV.
+// memberAt returns the membership in an IPv4 group. index selects the interface; if it is
+// 0, the address at selects it. Errors: EINVAL, ENODEV.
 func (s *UDPSocket) memberAt(group, at [4]byte, index int) (membership, linux.Errno) {
 	m, addr := membership{group: netip.AddrFrom4(group)}, netip.AddrFrom4(at)
 	if !m.group.IsMulticast() {
@@ -98,8 +98,9 @@ func (g *groupInterface) address() []byte {
 	return g.source.AsSlice()
 }
 
-// apply sets the interface and the source of a datagram to an IPv4 group, unless by already has them. If to is invalid, the
-// destination is the peer of c.
+// apply sets the interface and the source of a datagram to an IPv4 group, unless the send
+// options (by) already have them. If the address to is invalid, the destination is the
+// peer of c.
 func (g *groupInterface) apply(by *stack.UDPSend, c datagramConn, to netip.AddrPort) {
 	if g.on == nil {
 		return

@@ -39,7 +39,7 @@ type Table struct {
 	waits map[any]any
 }
 
-// Blocker returns a lock that conflicts with want, if there is one.
+// Blocker returns a lock that conflicts with the lock want, if there is one.
 func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -75,8 +75,9 @@ func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, er
 	return nil, 0
 }
 
-// waitsFor records that one owner waits for another. The caller holds mu. Errors: EDEADLK if other waits for owner, directly
-// or through a chain of owners. Like Linux, it follows only a limited number of owners.
+// waitsFor records that one owner waits for another. The caller holds mu. Errors: EDEADLK
+// if the owner other itself waits for the first owner, directly or through a chain of
+// owners. Like Linux, it follows only a limited number of owners.
 func (t *Table) waitsFor(owner, other any) linux.Errno {
 	const most = 10
 	next, ok := other, true
@@ -167,7 +168,8 @@ func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) li
 	}
 }
 
-// Describe stores the first lock that conflicts with want in l, the result of F_GETLK.
+// Describe stores in l, the result of F_GETLK, the first lock that conflicts with the
+// lock want.
 func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	h, blocked := t.Blocker(n, want)
 	if !blocked {

@@ -96,8 +96,10 @@ func checkName(name string) linux.Errno {
 	return 0
 }
 
-// Open finds a queue, or creates one if flags has O_CREAT. attributes is nil for the default. may reports whether the caller may
-// open an existing queue for the access mode in flags. Errors: EACCES, EEXIST, EINVAL, EMFILE, ENAMETOOLONG, ENOENT, ENOSPC.
+// Open finds a queue, or creates one if flags has O_CREAT. attributes is nil for the
+// default. may is a function that reports whether the caller is allowed to open an
+// existing queue for the access mode in flags. Errors: EACCES, EEXIST, EINVAL, EMFILE,
+// ENAMETOOLONG, ENOENT, ENOSPC.
 func (s *State) Open(name string, flags int, attributes *Attributes, c Creator, may func(fs.Attr) bool) (*File, linux.Errno) {
 	if errno := checkName(name); errno != 0 {
 		return nil, errno
@@ -162,7 +164,8 @@ func (a Attributes) charge() uint64 {
 	return uint64(a.Messages)*(uint64(a.Size)+message) + uint64(min(a.Messages, Priorities))*node
 }
 
-// Unlink removes a name. may reports whether the caller may remove it. Errors: ENOENT, EACCES, ENAMETOOLONG.
+// Unlink removes a name. may is a function that reports whether the caller is allowed to
+// remove it. Errors: ENOENT, EACCES, ENAMETOOLONG.
 func (s *State) Unlink(name string, may func(fs.Attr) bool) linux.Errno {
 	if errno := checkName(name); errno != 0 {
 		return errno

@@ -16,13 +16,14 @@ import (
 func IsRequest(request int) bool {
 	switch request {
 	case linux.SIOCGIFNAME, linux.SIOCGIFINDEX, linux.SIOCGIFFLAGS, linux.SIOCGIFMTU,
-		linux.SIOCGIFADDR, linux.SIOCGIFNETMASK, linux.SIOCGIFHWADDR:
+		linux.SIOCGIFADDR, linux.SIOCGIFNETMASK, linux.SIOCGIFHWADDR, linux.SIOCGIFTXQLEN,
+		linux.SIOCETHTOOL:
 		return true
 	}
 	return false
 }
 
-// Request returns a property of an interface. arg is a struct ifreq. Errors: ENODEV, EADDRNOTAVAIL.
+// Request returns a property of an interface. arg is a struct ifreq. Errors: ENODEV, EADDRNOTAVAIL, EOPNOTSUPP.
 func Request(net *stack.Stack, request int, arg []byte) linux.Errno {
 	name, value := arg[:linux.IFNAMSIZ], arg[linux.IFNAMSIZ:]
 	if request == linux.SIOCGIFNAME {
@@ -34,6 +35,9 @@ func Request(net *stack.Stack, request int, arg []byte) linux.Errno {
 	}
 	return linux.ENODEV
 }
+
+// QueueLength is the length of an interface's transmit queue in packets, as Linux reports it by default.
+const QueueLength = 1000
 
 // putName stores the name of the interface with an index in name. Errors: ENODEV.
 func putName(net *stack.Stack, name []byte, index uint32) linux.Errno {
@@ -55,6 +59,10 @@ func putProperty(net *stack.Stack, i *stack.Interface, request int, value []byte
 		binary.NativeEndian.PutUint32(value, uint32(i.Index()))
 	case linux.SIOCGIFMTU:
 		binary.NativeEndian.PutUint32(value, uint32(i.MTU()))
+	case linux.SIOCETHTOOL: // the answer of a driver that implements none of the requests of ethtool(8)
+		return linux.EOPNOTSUPP
+	case linux.SIOCGIFTXQLEN:
+		binary.NativeEndian.PutUint32(value, QueueLength)
 	case linux.SIOCGIFFLAGS:
 		binary.NativeEndian.PutUint16(value, uint16(flags))
 	case linux.SIOCGIFHWADDR: // hardware type and address in a struct sockaddr

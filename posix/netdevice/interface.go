@@ -72,7 +72,8 @@ func FromOption(net *stack.Stack, value []byte) (*stack.Interface, linux.Errno) 
 	return nil, linux.ENODEV
 }
 
-// OptionValue returns the name of an interface with a terminating NUL, or nil if on is nil.
+// OptionValue returns the name of an interface with a terminating NUL, or nil if the
+// interface is nil.
 func OptionValue(on *stack.Interface) []byte {
 	if on == nil {
 		return nil

@@ -71,13 +71,35 @@ func describeLink(r *reply, i *stack.Interface) {
 	*b = binary.NativeEndian.AppendUint32(*b, flags)
 	*b = binary.NativeEndian.AppendUint32(*b, 0)
 	Attribute(b, linux.IFLA_IFNAME, append([]byte(i.Name()), 0))
+	Attribute(b, linux.IFLA_TXQLEN, socket.IntValue(netdevice.QueueLength))
+	Attribute(b, linux.IFLA_OPERSTATE, []byte{operState(i)})
+	Attribute(b, linux.IFLA_LINKMODE, []byte{0})
 	Attribute(b, linux.IFLA_MTU, socket.IntValue(i.MTU()))
+	Attribute(b, linux.IFLA_GROUP, socket.IntValue(0))
+	Attribute(b, linux.IFLA_QDISC, []byte("noqueue\x00"))
 	if kind != linux.ARPHRD_NONE {
 		Attribute(b, linux.IFLA_ADDRESS, mac[:])
+		broadcast := make([]byte, len(mac))
+		if !i.IsLoopback() {
+			for n := range broadcast {
+				broadcast[n] = 0xff
+			}
+		}
+		Attribute(b, linux.IFLA_BROADCAST, broadcast)
 	}
 	short, long := linkStats(i.Device().Stats())
 	Attribute(b, linux.IFLA_STATS, short)
 	Attribute(b, linux.IFLA_STATS64, long)
+}
+
+// operState returns the operational state of an interface (RFC 2863, 3.1.14, as numbered in linux/if.h). Linux reports none
+// for the loopback interface.
+func operState(i *stack.Interface) byte {
+	const unknown, up = 0, 6
+	if i.IsLoopback() {
+		return unknown
+	}
+	return up
 }
 
 // linkStats returns an interface's counters as struct rtnl_link_stats, with 32-bit fields, and struct
@@ -94,14 +116,30 @@ func linkStats(s link.Stats) (short, long []byte) {
 	return short, long
 }
 
-// describeAddresses answers RTM_GETADDR.
-func describeAddresses(net *stack.Stack, r *reply) {
+// dumpFamily returns the address family that a dump request asks for; AF_UNSPEC: all. It is the first field of each kind of
+// request.
+func dumpFamily(request []byte) byte {
+	if len(request) == 0 {
+		return linux.AF_UNSPEC
+	}
+	return request[0]
+}
+
+// describeAddresses answers RTM_GETADDR. If strict is true, the request may ask for one interface.
+func describeAddresses(net *stack.Stack, r *reply, request []byte, strict bool) {
 	r.multi = true
 	if net == nil {
 		return
 	}
+	family, only := dumpFamily(request), 0
+	if strict && len(request) >= linux.SizeofIfAddrmsg {
+		only = int(binary.NativeEndian.Uint32(request[4:]))
+	}
 	for _, a := range net.Addresses() {
 		index := netdevice.Index(net, a.Interface)
+		if family != linux.AF_UNSPEC && family != Family(a.Prefix.Addr()) || only != 0 && only != index {
+			continue
+		}
 		scope := byte(linux.RT_SCOPE_UNIVERSE)
 		switch {
 		case a.Prefix.Addr().IsLoopback():
@@ -123,18 +161,23 @@ func describeAddresses(net *stack.Stack, r *reply) {
 }
 
 // describeRoutes answers RTM_GETROUTE with NLM_F_DUMP.
-func describeRoutes(net *stack.Stack, r *reply) {
+func describeRoutes(net *stack.Stack, r *reply, request []byte) {
 	r.multi = true
 	if net == nil {
 		return
 	}
+	family := dumpFamily(request)
 	for _, a := range net.Addresses() {
-		if a.Prefix.IsSingleIP() || a.Prefix.Addr().IsLoopback() {
+		other := family != linux.AF_UNSPEC && family != Family(a.Prefix.Addr())
+		if other || a.Prefix.IsSingleIP() || a.Prefix.Addr().IsLoopback() {
 			continue
 		}
 		describeRoute(r, netdevice.Index(net, a.Interface), stack.Route{Dst: a.Prefix.Masked(), Source: a.Prefix.Addr()})
 	}
 	for _, route := range net.Routes() {
+		if family != linux.AF_UNSPEC && family != Family(route.Dst.Addr()) {
+			continue
+		}
 		describeRoute(r, netdevice.Index(net, route.Interface), route)
 	}
 }

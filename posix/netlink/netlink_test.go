@@ -1,6 +1,7 @@
 package netlink
 
 import (
+	"encoding/binary"
 	"testing"
 
 	"loam/abi/linux"
@@ -51,4 +52,84 @@ func FuzzNetlink(f *testing.F) {
 			}
 		}
 	})
+}
+
+// messages sends requests, and returns the messages of the replies.
+func messages(t *testing.T, s socket.Socket, request []byte) (all [][]byte) {
+	t.Helper()
+	if n, errno := s.Send(request, socket.Outgoing{}); n != len(request) || errno != 0 {
+		t.Fatalf("%d, %v", n, errno)
+	}
+	for {
+		b := make([]byte, 1<<16)
+		r, errno := s.Recv(b, 0)
+		if errno != 0 {
+			return all
+		}
+		for b = b[:r.N]; len(b) >= linux.NLMSG_HDRLEN; {
+			n := int(binary.NativeEndian.Uint32(b))
+			all = append(all, b[:n])
+			b = b[min((n+3)&^3, len(b)):]
+		}
+	}
+}
+
+// The program ip sends a dump request in a buffer that is larger than the request. Linux ignores a rest that is no
+// message (netlink_rcv_skb).
+func TestRestOfRequest(t *testing.T) {
+	net := stack.New(stack.Config{Shards: 1})
+	defer net.Close()
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	request := make([]byte, 152)
+	copy(request, []byte{24, 0, 0, 0, linux.RTM_GETADDR, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
+	if all := messages(t, s, request); len(all) == 0 {
+		t.Error("no reply")
+	}
+}
+
+// A dump of one family lists only addresses of the family. With NETLINK_GET_STRICT_CHK, a dump for an interface lists only
+// addresses of the interface.
+func TestDumpFilters(t *testing.T) {
+	net := stack.New(stack.Config{Shards: 1})
+	defer net.Close()
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	const lo, strict = 1, 12
+	count := func(family, index byte) int {
+		request := []byte{24, 0, 0, 0, linux.RTM_GETADDR, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0, family, 0, 0, 0, index, 0, 0, 0}
+		return len(messages(t, s, request)) - 1 // the last message is NLMSG_DONE
+	}
+	all := count(linux.AF_UNSPEC, 0)
+	if v4, v6 := count(linux.AF_INET, 0), count(linux.AF_INET6, 0); all == 0 || v4 == 0 || v4+v6 != all {
+		t.Errorf("%d addresses of IPv4 and %d of IPv6, and %d of both", v4, v6, all)
+	}
+	if got := count(linux.AF_UNSPEC, 99); got != all {
+		t.Errorf("without the strict check, another interface has %d addresses, want %d", got, all)
+	}
+	if errno := s.SetOption(270, strict, []byte{1, 0, 0, 0}); errno != 0 {
+		t.Fatal(errno)
+	}
+	if got, none := count(linux.AF_UNSPEC, lo), count(linux.AF_UNSPEC, 99); got != all || none != 0 {
+		t.Errorf("%d addresses of lo, want %d; %d of another interface", got, all, none)
+	}
+}
+
+// A link has the attributes that the program ip shows: the length of the queue, the state, the broadcast address.
+func TestLinkAttributes(t *testing.T) {
+	net := stack.New(stack.Config{Shards: 1})
+	defer net.Close()
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	request := append([]byte{32, 0, 0, 0, linux.RTM_GETLINK, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...)
+	all := messages(t, s, request)
+	if len(all) != 2 {
+		t.Fatalf("%d messages", len(all))
+	}
+	attributes := all[0][linux.NLMSG_HDRLEN+linux.SizeofIfInfomsg:]
+	for typ, want := range map[uint16]string{
+		linux.IFLA_TXQLEN: "\xe8\x03\x00\x00", linux.IFLA_OPERSTATE: "\x00", linux.IFLA_LINKMODE: "\x00", linux.IFLA_GROUP: "\x00\x00\x00\x00",
+		linux.IFLA_QDISC: "noqueue\x00", linux.IFLA_BROADCAST: "\x00\x00\x00\x00\x00\x00",
+	} {
+		if got, ok := AttributeOf(attributes, typ); !ok || string(got) != want {
+			t.Errorf("attribute %d is %q, want %q", typ, got, want)
+		}
+	}
 }

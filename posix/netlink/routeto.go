@@ -51,7 +51,8 @@ func describeRouteTo(net *stack.Stack, r *reply, request []byte) linux.Errno {
 	return 0
 }
 
-// routeRequest parses a request. out is the interface index, or 0 if the request has none.
+// routeRequest parses a request. The result out is the index of the requested interface,
+// or 0 if the request has none.
 func routeRequest(b []byte) (dst netip.Addr, out int, errno linux.Errno) {
 	if len(b) < linux.SizeofRtMsg {
 		return dst, 0, linux.EINVAL

@@ -21,7 +21,15 @@ type Socket struct {
 	pid    int32        // ID of the process that created the socket
 	inbox  socket.Mailbox
 	// Guarded by mu.
-	port uint32 // netlink port (nl_pid) of the socket; 0: not bound yet
+	port   uint32 // netlink port (nl_pid) of the socket; 0: not bound yet
+	strict bool   // NETLINK_GET_STRICT_CHK: dump requests are filters
+}
+
+// isStrict reports whether dump requests are filters.
+func (s *Socket) isStrict() bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.strict
 }
 
 func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int) (socket.Socket, linux.Errno) {
@@ -103,7 +111,7 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 
 func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
-// Send processes the requests in b.
+// Send processes the requests in b. A rest that is no message is ignored, as on Linux.
 func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 	if s.Local().Port == 0 {
 		s.Bind(socket.Address{Family: linux.AF_NETLINK})
@@ -114,7 +122,7 @@ func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 			Flags: binary.NativeEndian.Uint16(rest[6:]), Seq: binary.NativeEndian.Uint32(rest[8:]),
 		}
 		if int(h.Len) < linux.NLMSG_HDRLEN || int(h.Len) > len(rest) {
-			return 0, linux.EINVAL
+			break
 		}
 		for _, message := range s.serve(h, rest[linux.NLMSG_HDRLEN:h.Len]) {
 			l := socket.Message{Data: message, From: socket.Address{Family: linux.AF_NETLINK}}
@@ -141,9 +149,9 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	case h.Type == linux.RTM_GETLINK:
 		describeLinks(s.net, &r, body, dump)
 	case h.Type == linux.RTM_GETADDR && dump:
-		describeAddresses(s.net, &r)
+		describeAddresses(s.net, &r, body, s.isStrict())
 	case h.Type == linux.RTM_GETROUTE && dump:
-		describeRoutes(s.net, &r)
+		describeRoutes(s.net, &r, body)
 	case h.Type == linux.RTM_GETROUTE:
 		if errno := describeRouteTo(s.net, &r, body); errno != 0 {
 			r.fail(errno, h)
@@ -246,6 +254,11 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 	const solNetlink = 270
 	switch {
+	case level == solNetlink && name == linux.NETLINK_GET_STRICT_CHK && len(value) >= 4:
+		s.Mu.Lock()
+		s.strict = binary.NativeEndian.Uint32(value) != 0
+		s.Mu.Unlock()
+		return 0
 	case level == solNetlink:
 		return 0
 	case level != linux.SOL_SOCKET:

@@ -99,7 +99,8 @@ func (s *Socket) Local() socket.Address {
 	return a
 }
 
-// setStation sets the hardware type and the link-layer address of a in a socket address.
+// setStation stores the hardware type of an interface and a link-layer address in the
+// socket address a.
 func setStation(a *socket.LinkAddress, on *stack.Interface, mac wire.MAC) {
 	a.Hardware, _ = netdevice.Kind(on)
 	if a.Hardware != linux.ARPHRD_NONE {
@@ -181,7 +182,8 @@ func auxData(frame *stack.LinkFrame) []byte {
 	return append(b, 0, 0, 0, 0) // no VLAN fields, because VLAN tags are not removed from frames
 }
 
-// reaches reports whether the link-layer address in a is long enough for an interface.
+// reaches reports whether the link-layer address in the socket address a is long enough
+// for an interface.
 func reaches(on *stack.Interface, a socket.LinkAddress) bool {
 	hardware, _ := netdevice.Kind(on)
 	return hardware == linux.ARPHRD_NONE || int(a.Len) >= len(wire.MAC{})

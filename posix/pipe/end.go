@@ -217,7 +217,7 @@ func (e *End) Close() {
 // Name implements file.Named.
 func (e *End) Name() string { return fmt.Sprintf("pipe:[%d]", e.pipe.inode) }
 
-// Reads and Writes report the kind of the end.
+// Reads reports whether this is a read end, and Writes whether it is a write end.
 func (e *End) Reads() bool  { return e.does[reads] }
 func (e *End) Writes() bool { return e.does[writes] }
 

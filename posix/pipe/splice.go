@@ -37,7 +37,7 @@ func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, li
 		return -1, linux.ESPIPE
 	case reader == nil && writer == nil, reader != nil && writer != nil && reader.pipe == writer.pipe:
 		return -1, linux.EINVAL
-	case !mayRead(from.Description) || !mayWrite(to.Description):
+	case !from.Description.MayRead() || !to.Description.MayWrite():
 		return -1, linux.EBADF
 	case n == 0:
 		return 0, 0
@@ -65,9 +65,6 @@ func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (
 	}
 	return moveLater(from, to, flags, task, func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, false) })
 }
-
-func mayRead(o *file.Description) bool  { return o.Flags.Load()&linux.O_ACCMODE != linux.O_WRONLY }
-func mayWrite(o *file.Description) bool { return o.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
 
 // moveLater calls move until the error is not EAGAIN. Between calls it waits for both files, unless one of them is a pipe or
 // socket in non-blocking mode, or flags has SPLICE_F_NONBLOCK.

@@ -364,7 +364,8 @@ func procDatagrams[T datagramFile](six bool) func(*View) string {
 	}
 }
 
-// members returns the groups of one IP version in ascending order. It adds everybody, the group to which every host belongs.
+// members returns the groups of one IP version in ascending order. It adds the group to
+// which every host belongs (the parameter everybody).
 func members(list []stack.Membership, everybody netip.Addr) []stack.Membership {
 	list = slices.DeleteFunc(list, func(m stack.Membership) bool { return m.Group.Is4() != everybody.Is4() })
 	if i := slices.IndexFunc(list, func(m stack.Membership) bool { return m.Group == everybody }); i >= 0 {

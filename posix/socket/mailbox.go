@@ -174,8 +174,9 @@ func (m *Mailbox) empty() linux.Errno {
 	return linux.EAGAIN
 }
 
-// End marks the end of the data. The reader gets the error failure, if it is not 0, once after the last message. The reader
-// is also notified of the events in more.
+// End marks the end of the data. The reader gets the error failure, if it is not 0, once
+// after the last message. The reader is also notified of the events in the parameter
+// more.
 func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.mu.Lock()
 	m.ended = true

@@ -55,8 +55,8 @@ func Strictly[T any](o IntOption[T]) IntOption[T] {
 	return o
 }
 
-// Duration returns an option whose value is a number of units, from least to most. If the field is 0, the option reads as
-// fallback.
+// Duration returns an option whose value is a number of units between least and most,
+// inclusive. If the field is 0, the option reads as fallback.
 func Duration[T any](field func(*T) *time.Duration, unit time.Duration, least, most int, fallback time.Duration) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {
@@ -94,8 +94,8 @@ func Count[T any](field func(*T) *int, fallback int) IntOption[T] {
 	}
 }
 
-// Octet returns an option with values from least to 255. If the field is 0, the option reads as fallback; setting -1 stores
-// 0 in the field.
+// Octet returns an option with values between least and 255, inclusive. If the field is
+// 0, the option reads as fallback; setting -1 stores 0 in the field.
 func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int {

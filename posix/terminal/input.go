@@ -174,5 +174,6 @@ func (l *Line) put(c byte, end bool) {
 	}
 }
 
-// cut removes the input from index from on.
+// cut removes the end of the input, beginning with the byte whose index is the parameter
+// from.
 func (l *Line) cut(from int) { l.input, l.ends = l.input[:from], l.ends[:from] }

@@ -82,8 +82,8 @@ func (l *Line) in(flags uint32) bool    { return l.settings.Input&flags == flags
 func (l *Line) out(flags uint32) bool   { return l.settings.Output&flags == flags }
 func (l *Line) local(flags uint32) bool { return l.settings.Local&flags == flags }
 
-// is reports whether c is the special character with an index of c_cc. A special character that is switched off is never
-// equal.
+// is reports whether c is the special character at the given index of c_cc. A special
+// character that is switched off is never equal.
 func (l *Line) is(c byte, index int) bool { return c != disabled && c == l.settings.Chars[index] }
 
 // canonical reports whether input is edited as lines.

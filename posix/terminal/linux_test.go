@@ -52,7 +52,7 @@ func (b *both) run(script []step) string {
 	return ""
 }
 
-// step executes a step on both, and returns both results.
+// step executes a step on both terminals, and returns both results.
 func (b *both) step(s step) (ours, linuxs string) {
 	switch s.do {
 	case "type":
@@ -178,7 +178,7 @@ func reads(n int) step      { return step{do: "read", n: n} }
 
 var shown = step{do: "show"}
 
-// raw is cfmakeraw(3).
+// raw changes the settings as cfmakeraw(3) does.
 func raw(t *linux.Termios) {
 	t.Input &^= linux.ISTRIP | linux.INLCR | linux.IGNCR | linux.ICRNL | linux.IXON
 	t.Output &^= linux.OPOST

@@ -2,8 +2,8 @@ package terminal
 
 import "loam/abi/linux"
 
-// Readable reports whether a read returns input: with ICANON a complete line, otherwise at least as many bytes as least
-// says.
+// Readable reports whether a read returns input: with ICANON a complete line, otherwise
+// the minimum number of bytes, least.
 func (l *Line) Readable(least int) bool {
 	if l.ByLines() {
 		return l.lines > 0

@@ -144,7 +144,7 @@ func (t *File) Set(s Setting, absolute bool) (old Setting) {
 	case !absolute:
 		t.at = now.Add(value)
 	case t.id == linux.CLOCK_REALTIME, t.id == linux.CLOCK_TAI:
-		t.at = time.Unix(0, int64(value)) // no monotonic reading: compared with the wall clock
+		t.at = time.Unix(0, int64(value)) // a time without a monotonic reading, so that it is compared with the wall clock
 	default:
 		t.at = now.Add(value - t.clock(t.id))
 	}

@@ -48,8 +48,8 @@ type Slave struct {
 	hung  bool // the master has been closed, or vhangup(2) was called; guarded by Terminal.mu
 }
 
-// Open creates a pseudo-terminal for a user (ptmx(4)), and returns its master. place and path are its file. Errors: ENXIO,
-// ENOSPC.
+// Open creates a pseudo-terminal for a user (ptmx(4)), and returns its master. place and
+// path identify its file. Errors: ENXIO, ENOSPC.
 func (all *System) Open(uid uint32, place fs.Place, path string) (*Master, linux.Errno) {
 	if all.files == nil {
 		return nil, linux.ENXIO

@@ -41,8 +41,9 @@ func (s *Slave) take(b []byte) (int, taken) {
 	return n, result
 }
 
-// waits returns how a read waits: for least bytes, and for at most limit; a negative limit means no time limit. If between
-// is set, the time starts again with each byte; if first is set, it starts with the first byte.
+// waits returns how a read waits. least is the number of bytes that it waits for, and
+// limit its time limit; a negative limit means none. If between is set, the limit applies
+// to the time between two bytes.
 func (s *Slave) waits() (least int, limit time.Duration, between bool) {
 	const forever = -1
 	s.mu.Lock()

@@ -51,8 +51,8 @@ func (u *Names) bind(s *Socket, name string) (bound string, node fs.Node, errno 
 	return name, place.Node, 0
 }
 
-// bindAbstract binds s to an abstract name. For the empty name it generates one of five hexadecimal
-// digits.
+// bindAbstract binds s to an abstract name. If the name is empty, it generates a name of
+// five hexadecimal digits.
 func (u *Names) bindAbstract(s *Socket, name string) (string, linux.Errno) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

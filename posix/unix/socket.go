@@ -185,7 +185,7 @@ func (s *Socket) Accept() (socket.Socket, linux.Errno) {
 }
 
 // Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
-// EPROTOTYPE for a socket of another type, and those of findUnix.
+// EPROTOTYPE for a socket of another type, and those of Names.find.
 func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
 		s.Mu.Lock()

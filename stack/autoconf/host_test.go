@@ -36,7 +36,7 @@ func newScript(t *testing.T) *script {
 	return &script{Host: NewHost(Config{MAC: station, MTU: 1500, Seed: 1}), t: t, now: time.Hour}
 }
 
-// advance lets d pass and stops at each deadline on the way.
+// advance lets the time d pass and stops at each deadline on the way.
 func (s *script) advance(d time.Duration) {
 	end := s.now + d
 	for s.Deadline() <= end && !s.due {
@@ -49,7 +49,8 @@ func (s *script) advance(d time.Duration) {
 
 func (s *script) hear(from netip.Addr, a wire.RouterAdvertisement) { s.Receive(s.now, from, &a) }
 
-// wantSetup compares the current setup, as text: addresses, routes, servers.
+// wantSetup compares the current setup with the expected one. Both are lists of texts:
+// addresses, routes, servers.
 func (s *script) wantSetup(sentence string, want ...string) {
 	s.t.Helper()
 	if u, changed := s.Setup(); changed {

@@ -81,8 +81,9 @@ func (h *Host) learnTimer(timer *time.Duration, said uint32, least, most time.Du
 	}
 }
 
-// learn adds item to a list, or replaces the element for which same returns true; if gone is set, it removes that element.
-// It returns the list, and false if the list already holds as many elements as most allows.
+// learn adds item to a list, or replaces the element for which the function same returns
+// true. If gone is set, it removes that element. It returns the list, and false if the
+// list already has its maximum length, most.
 func learn[T any](list []T, item T, gone bool, most int, same func(T) bool) ([]T, bool) {
 	i := slices.IndexFunc(list, same)
 	switch {
@@ -189,8 +190,8 @@ func (p *prefix) learnAddress(now time.Duration, o *wire.PrefixInfo) {
 	}
 }
 
-// learnRouter records that from has advertised the prefix for addresses, or removes it if gone is set.
-// Routers beyond the limit are not recorded.
+// learnRouter records that the router with the address from has advertised the prefix for
+// addresses, or removes it if gone is set. Routers beyond the limit are not recorded.
 func (p *prefix) learnRouter(from netip.Addr, gone bool) {
 	p.routers, _ = learn(slices.Clone(p.routers), from, gone, maxRouters, func(o netip.Addr) bool { return o == from })
 }

@@ -28,7 +28,7 @@ type Router struct {
 	next   time.Duration // time of the next advertisement
 }
 
-// NewRouter returns a router whose first advertisement is due at now.
+// NewRouter returns a router whose first advertisement is due at the time now.
 func NewRouter(now time.Duration, seed uint64) *Router {
 	return &Router{random: rand.New(rand.NewPCG(seed, seed)), next: now}
 }

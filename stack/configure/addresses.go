@@ -20,7 +20,8 @@ type Addresses interface {
 	RemoveAddress(netip.Prefix)
 }
 
-// removeOthers removes from an interface those addresses in ours that are not in wanted, and returns the rest of ours.
+// removeOthers removes from an interface those addresses of the list ours that are not in
+// the list wanted. It returns the rest of the list ours.
 func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	return slices.DeleteFunc(ours, func(p netip.Prefix) bool {
 		if slices.Contains(wanted, p) {
@@ -31,8 +32,8 @@ func removeOthers(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	})
 }
 
-// addMissing adds to an interface those addresses in wanted that are not in ours. It returns ours and the addresses
-// that were added.
+// addMissing adds to an interface those addresses of the list wanted that are not in the
+// list ours. It returns the list ours with the addresses that were added.
 func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	for _, p := range wanted {
 		if !slices.Contains(ours, p) && link.AddAddress(p) {
@@ -42,7 +43,7 @@ func addMissing(link Addresses, ours, wanted []netip.Prefix) []netip.Prefix {
 	return ours
 }
 
-// without returns the list without x.
+// without removes x from list and returns the result.
 func without[T comparable](list []T, x T) []T {
 	return slices.DeleteFunc(list, func(o T) bool { return o == x })
 }

@@ -64,13 +64,13 @@ func (a *Auto) Start(now Time) {
 	a.startDHCPv6(now)
 }
 
-// Await sends the first usable address to got, which has room for it.
+// Await sends the first usable address to the channel got, which has room for it.
 func (a *Auto) Await(got chan<- netip.Prefix) {
 	a.waiting = append(a.waiting, got)
 	a.Answer()
 }
 
-// Forget undoes Await: got receives no address.
+// Forget undoes Await: the channel got receives no address.
 func (a *Auto) Forget(got chan<- netip.Prefix) { a.waiting = without(a.waiting, got) }
 
 // Answer sends a usable address to calls that wait for one. It is called when an address has become usable.
@@ -96,7 +96,7 @@ func (a *Auto) Receive(now Time, src netip.Addr, m *wire.RouterAdvertisement) {
 	a.host.Receive(now, src, m)
 }
 
-// Reached reports whether a neighbour is reachable.
+// Reached records whether a neighbour is reachable.
 func (a *Auto) Reached(addr netip.Addr, answers bool) { a.host.Reached(addr, answers) }
 
 // NotRouter reports that a neighbour is not, or no longer, a router.

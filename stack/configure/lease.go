@@ -33,7 +33,7 @@ type Lease struct {
 	link    LeaseLink
 	client  *dhcp.Client
 	waiting []chan<- dhcp.Lease // one channel per call of Await, with capacity 1; the Lease sends to it once
-	held    dhcp.Lease          // the lease that is configured, if holds is set
+	held    dhcp.Lease          // the configured lease; valid if the field holds is set
 	holds   bool
 }
 
@@ -44,7 +44,8 @@ func NewLease(now Time, link LeaseLink, c dhcp.Config) *Lease {
 	return l
 }
 
-// Await sends the current lease, or else the next one, to got, which has room for it.
+// Await sends the current lease, or else the next one, to the channel got, which has room
+// for it.
 func (l *Lease) Await(got chan<- dhcp.Lease) {
 	if l.holds {
 		got <- l.held
@@ -53,7 +54,7 @@ func (l *Lease) Await(got chan<- dhcp.Lease) {
 	l.waiting = append(l.waiting, got)
 }
 
-// Forget undoes Await: got receives no lease.
+// Forget undoes Await: the channel got receives no lease.
 func (l *Lease) Forget(got chan<- dhcp.Lease) { l.waiting = without(l.waiting, got) }
 
 // Receive processes a message to the client.
@@ -117,7 +118,8 @@ func (l *Lease) apply(e dhcp.Event) {
 	l.waiting = nil
 }
 
-// changeRoutes replaces the routes in before by those in after. Routes in both lists are not touched.
+// changeRoutes removes the routes of the first list (before) and adds the routes of the
+// second list (after). Routes in both lists are not touched.
 func (l *Lease) changeRoutes(before, after []Route) {
 	for _, r := range before {
 		if !slices.Contains(after, r) {

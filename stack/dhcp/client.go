@@ -223,7 +223,8 @@ func (c *Client) Close(now Time) {
 	c.state, c.deadline = Stopped, Never
 }
 
-// Tick performs the actions due at now. Before Deadline it does nothing.
+// Tick performs the actions that are due at the time now. Before Deadline it does
+// nothing.
 func (c *Client) Tick(now Time) {
 	if now < c.deadline {
 		return

@@ -18,7 +18,7 @@ type testLink struct {
 	now     Time
 	clients []*Client
 	servers []*Server
-	lose    func(n int, m *wire.DHCPv4) bool // decides about loss; n is the number of the message, from 0
+	lose    func(n int, m *wire.DHCPv4) bool // reports whether the link loses a message; n is the number of the message, from 0
 	carried int
 	events  []string
 }
@@ -40,7 +40,7 @@ func (l *testLink) addClient(n int, change ...func(*Config)) *Client {
 	return c
 }
 
-// run lets d pass.
+// run lets the time d pass.
 func (l *testLink) run(d time.Duration) {
 	l.Helper()
 	end := l.now + d

@@ -21,7 +21,8 @@ var (
 
 func newInform() *Inform { return NewInform(informMAC, rand.New(rand.NewPCG(1, 2))) }
 
-// asked returns a client that has sent its first message, and the answer to it.
+// asked returns a client that has sent its first message, the time, and a reply to that
+// message.
 func asked(t *testing.T, now time.Duration) (*Inform, time.Duration, wire.DHCPv6) {
 	t.Helper()
 	c := newInform()

@@ -125,7 +125,7 @@ func (p *pool) bind(i int, state bindingState, until Time, client string, mac wi
 	*b = binding{state: state, until: until, client: client, mac: mac}
 }
 
-// release frees address i at now, but keeps its client.
+// release frees address i at the time now. The binding still names its client.
 func (p *pool) release(i int, now Time) {
 	p.bindings[i].state, p.bindings[i].until = free, now
 }

@@ -48,7 +48,8 @@ func (q *question) asked(now time.Duration) (elapsed uint16) {
 	return uint16(min((now-q.began)/(10*time.Millisecond), 0xffff))
 }
 
-// spread returns d plus or minus a random part of up to a tenth of last.
+// spread returns d plus or minus a random time, which is at most a tenth of the duration
+// last.
 func (q *question) spread(d, last time.Duration) time.Duration {
 	tenth := int64(last / 10)
 	return d + time.Duration(q.random.Int64N(2*tenth+1)-tenth)
@@ -62,8 +63,8 @@ func (q *question) answers(m *wire.DHCPv6, client []byte) bool {
 	return q.timeout != 0 && m.Transaction == q.transaction && len(m.ServerID) > 0 && slices.Equal(m.ClientID, client)
 }
 
-// limit sets *most to the longest wait given by a server in seconds, if that is in the permitted range
-// (RFC 8415 sections 21.24 and 21.25).
+// limit sets *most, the longest wait, to the value in seconds that a server has sent, if
+// that value is in the permitted range (RFC 8415 sections 21.24 and 21.25).
 func limit(most *time.Duration, seconds uint32) {
 	const least, greatest = time.Minute, 24 * time.Hour
 	if d := time.Duration(seconds) * time.Second; d >= least && d <= greatest {

@@ -101,7 +101,8 @@ func NewServer(cfg ServerConfig) (*Server, error) {
 // Counters returns the counts since NewServer.
 func (s *Server) Counters() ServerCounters { return s.counters }
 
-// EachLease calls yield for each lease valid at now, until yield returns false.
+// EachLease calls yield for each lease that is valid at the time now, until yield returns
+// false.
 func (s *Server) EachLease(now Time, yield func(addr netip.Addr, mac wire.MAC, until Time) bool) {
 	for i := range s.pool.bindings {
 		b := &s.pool.bindings[i]

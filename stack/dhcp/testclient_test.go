@@ -109,7 +109,8 @@ func (tc *testClient) wantNoEvent(sentence string) {
 	}
 }
 
-// advance moves the clock to the next deadline, which must be between least and most from now.
+// advance moves the clock to the next deadline, which must be between the durations least
+// and most away.
 func (tc *testClient) advance(sentence string, least, most time.Duration) {
 	tc.Helper()
 	d := tc.c.Deadline()

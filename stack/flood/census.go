@@ -14,7 +14,7 @@ import (
 
 // Limits above which frames count as a flood.
 const (
-	CensusFrames = 4096                   // frames of any kind after which a census ends
+	CensusFrames = 4096                   // number of frames, of any kind, after which a census ends
 	censusSpan   = 200 * time.Millisecond // the frames are a flood only if they arrived within this time: more than 20,000 frames a second
 )
 
@@ -45,9 +45,9 @@ func (v *vote[T]) add(value T) {
 	}
 }
 
-// Count counts frames, and returns how many of them are of a kind in link.Kinds. It calls report with the kinds of each
-// flood that it recognises. port is the destination port of UDP datagrams among them. now returns the time of the
-// stack.
+// Count counts frames, and returns how many of them are of a kind in link.Kinds. It calls the function report
+// with the kinds of each flood that it recognises. port is the destination port of UDP datagrams among them.
+// The function now returns the time of the stack.
 func (c *Census) Count(frames []*link.Frame, now func() time.Duration, report func(kinds link.Kinds, port uint16)) (counted int64) {
 	for _, f := range frames {
 		kind, sender := link.KindOf(f.Bytes())

@@ -20,7 +20,8 @@ func (p *Peers) holds(place uint64) bool {
 	return place != 0 && p.added.Load()-place < uint64(len(p.addrs))
 }
 
-// add adds an address in place of the oldest one, unless the list holds it, and returns its place.
+// add stores an address instead of the oldest one, unless the list already holds it. It
+// returns the address's place, a number that the method holds accepts.
 func (p *Peers) add(addr netip.Addr) (place uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

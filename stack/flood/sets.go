@@ -27,7 +27,8 @@ type cookies struct {
 // and a reply takes a round trip to arrive.
 const maxCookies = 8192
 
-// Join adds a set. all calls add for each connection that exists.
+// Join adds a set of flows. It passes a callback, add, to the function all, which must
+// call the callback for each existing connection.
 func (s *Sets) Join(flows *link.Flows, all func(add func(local, remote netip.AddrPort))) {
 	for _, f := range s.cookies.ring {
 		flows.Add(f)
@@ -95,7 +96,7 @@ func (s *Sets) AddCookie(local, remote netip.AddrPort) {
 type Strays struct {
 	Sets
 	began time.Duration // time at which the first counted segment arrived
-	count int           // number of stray segments since began
+	count int           // number of stray segments since the time began
 }
 
 // Count counts a stray segment, and reports it to t, the thinning of the interface. It returns true if CensusFrames/n

@@ -11,9 +11,9 @@ import (
 // How a flood is thinned out.
 const (
 	thinShift = 4 // one frame in 16 is delivered
-	// Interval is the time after which frames that still arrive show whether the flood continues.
+	// Interval is how long thinning lasts before the stack checks, by the frames that arrive then, whether the flood continues.
 	Interval  = time.Second
-	thinLeast = 512 // if fewer frames were delivered in Interval, the flood is over
+	thinLeast = 512 // if fewer frames than this were delivered in an Interval, the flood is over
 )
 
 // never is the deadline of a Thinning without a flood.
@@ -23,7 +23,8 @@ const never = time.Duration(1<<63 - 1)
 // that creates a Thinning calls its methods, except Active and Delivered.
 type Thinning struct {
 	device link.Thinner
-	// used reports whether a UDP port has a user, so that datagrams to it are not thinned out. known returns the known peers.
+	// The function used reports whether a UDP port has a user, so that datagrams to it are
+	// not thinned out. The function known returns the known peers.
 	used  func(port uint16) bool
 	known func() []netip.Addr
 

@@ -12,7 +12,8 @@ import (
 )
 
 // The reports of a host, following the text of RFC 9776 section 5 and RFC 9777 section 6. A script plays the
-// querier. Time passes only in advance. Messages are written as text, with the RFCs' names for records:
+// querier. Time passes only during calls of the method advance. Messages are written as text, with the RFCs'
+// names for records:
 //
 //	v3 to 224.0.0.22: TO_EX 239.1.2.3, IS_IN 239.1.2.4 [192.0.2.1]
 //	v2 to 239.1.2.3: member of 239.1.2.3
@@ -44,7 +45,8 @@ func newScript(t *testing.T, p wire.GroupProtocol) *script {
 	return &script{Host: NewHost(Config{Protocol: p, Room: 1232, Seed: 1}), t: t, now: time.Hour}
 }
 
-// join makes the host receive a group from all sources, leave from none.
+// join makes the host receive a group from all sources, and leave makes it receive the
+// group from none.
 func (s *script) join(g netip.Addr)  { s.Listen(s.now, g, Everyone) }
 func (s *script) leave(g netip.Addr) { s.Listen(s.now, g, Filter{}) }
 
@@ -55,13 +57,14 @@ func both(t *testing.T, run func(s *script)) {
 	}
 }
 
-// to returns the destination and the version of reports in the newest version, as text. routers returns the same for
-// leave messages.
+// to returns, as text, the destination and the version of reports in the newest protocol
+// version. routers returns the same for leave messages.
 func (s *script) to() string {
 	return map[wire.GroupProtocol]string{wire.IGMP: "v3 to 224.0.0.22: ", wire.MLD: "v2 to ff02::16: "}[s.cfg.Protocol]
 }
 
-// advance lets d pass. It returns the messages sent meanwhile, each with the time since the beginning.
+// advance lets the time d pass. It returns the messages sent meanwhile, each with the
+// time since the beginning.
 func (s *script) advance(d time.Duration) (said []string, when []time.Duration) {
 	began, end := s.now, s.now+d
 	for {

@@ -96,8 +96,9 @@ func (l *List[I]) LeaveNewest() (c Change[I], ok bool) {
 }
 
 // AddSource adds a source to a filter, which then includes or excludes sources. While a filter has never had a source,
-// adding one may change its mode. Including a source in a group that the socket has not joined joins it. Errors: ErrInvalid
-// for a filter of the other mode, or to exclude without a membership; ErrTooMany; ErrNotAvailable if the filter has the source.
+// adding one may change its mode. If the socket has not joined the group, including a source joins the group. Errors:
+// ErrInvalid for a filter of the other mode, or to exclude without a membership; ErrTooMany; ErrNotAvailable if the
+// filter has the source.
 func (l *List[I]) AddSource(group, source netip.Addr, on I, exclude bool) (Change[I], error) {
 	index := l.find(group, on)
 	if index < 0 && !exclude {
@@ -158,8 +159,8 @@ func CheckFilter(group netip.Addr, f Filter) (Filter, error) {
 	return f, nil
 }
 
-// SetFilter replaces a filter by one that CheckFilter has returned. A filter that includes no source leaves the group. Errors:
-// ErrInvalid without a membership; ErrNotAvailable without one, if the filter would leave the group.
+// SetFilter replaces a filter by one that CheckFilter has returned. A filter that includes no source leaves the group.
+// Errors: without a membership, ErrNotAvailable if the filter would leave the group, and otherwise ErrInvalid.
 func (l *List[I]) SetFilter(group netip.Addr, on I, f Filter) (Change[I], error) {
 	index := l.find(group, on)
 	switch {

@@ -15,7 +15,8 @@ import (
 // Reports of sources: the state of an interface (RFC 9776 section 3.2), and the reports after changes and
 // queries (sections 5.1, 5.2 and 7.2.1). The sets A and B of the RFC's tables are lists of numbers here.
 
-// sources returns addresses with the numbers from, from+1 and so on, below to.
+// sources returns addresses with consecutive numbers. The parameter from is the first
+// number, and the parameter to is the number after the last.
 func (s *script) sources(from, to byte) (list []netip.Addr) {
 	for ; from < to; from++ {
 		list = append(list, s.source(from))

@@ -75,7 +75,8 @@ func ParseChain(h *wire.IPv6, b []byte) Chain {
 	}
 }
 
-// problem ends the chain with an error that is reported to the sender. at is the offset of the error.
+// problem ends the chain with an error that is reported to the sender. The parameter at
+// is the offset of the error.
 func (c Chain) problem(code uint8, at int) Chain {
 	c.Action, c.Code, c.Pointer = Report, code, at
 	return c

@@ -24,8 +24,8 @@ const (
 	scattered         // there is no room for another piece
 )
 
-// add records that the bytes [from, to), at least one, have arrived. Unless it returns added, nothing has
-// changed.
+// add records that the bytes [from, to), at least one, have arrived. Nothing has changed
+// unless it returns the outcome named added.
 func (p *pieces) add(from, to int) outcome {
 	n := piece{int32(from), int32(to)}
 	i := 0

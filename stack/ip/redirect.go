@@ -38,8 +38,8 @@ type redirect struct {
 	expires time.Duration
 }
 
-// Learn records that from, the current first hop for dst, named via as the better first hop. It returns false
-// if the table is full.
+// Learn records that the current first hop for dst (from) has named another router (via)
+// as the better first hop. It returns false if the table is full.
 func (r *Redirects) Learn(now time.Duration, dst, from, via netip.Addr) bool {
 	r.Expire(now)
 	e, known := r.table[dst]

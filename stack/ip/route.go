@@ -159,7 +159,8 @@ type openPrefix struct {
 
 func (w *walk) top() openPrefix { return w.open[len(w.open)-1] }
 
-// ends reports whether a prefix is open (the innermost one is w.top), and ends before the highest address.
+// ends reports whether a prefix is open and the innermost open prefix, w.top, ends before
+// the highest address.
 func (w *walk) ends() bool { return len(w.open) > 0 && !w.top().endless }
 
 // close removes the innermost prefix. The prefix that encloses it continues after it.

@@ -68,7 +68,8 @@ func newScript(t *testing.T, cfg ReassemblyConfig) *script {
 	return s
 }
 
-// add sends the bytes [from, to) of the datagram whose payload is bytesOf. more sets the flag.
+// add sends the bytes [from, to) of the datagram whose payload is bytesOf. The parameter
+// more sets the flag "more fragments".
 func (s *script) add(from, to int, more bool) (Datagram, bool) {
 	return s.addBytes(from, bytesOf(to)[from:], more)
 }

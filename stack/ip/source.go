@@ -8,8 +8,8 @@ import (
 
 // Source address selection. It applies the rules of RFC 6724 section 5 that are relevant for a host without
 // mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both families; section 3.2 covers IPv4, for
-// which RFC 1122 section 3.3.4.3 requires no more. Rule 5, addresses of the outgoing interface, is up to the
-// caller, who selects own.
+// which RFC 1122 section 3.3.4.3 requires no more. Rule 5, addresses of the outgoing interface, is up to
+// the caller, who passes the list own.
 
 // Own is an address of this host with the prefix length of its subnet.
 type Own struct {
@@ -18,9 +18,9 @@ type Own struct {
 	Routers    []netip.Addr // routers that advertised the prefix of the address; none: the address was configured
 }
 
-// Source selects one of the addresses in own as the source of packets to dst through nextHop. nextHop may be invalid if
-// it does not matter. Of equal candidates, the first wins. It returns false if own has no address of the family of dst,
-// or only loopback addresses while dst is not a loopback address.
+// Source selects one of the addresses in the list own as the source of packets to dst through nextHop. nextHop may be
+// invalid if it does not matter. Of equal candidates, the first wins. It returns false if the list has no address of
+// the family of dst, or only loopback addresses while dst is not a loopback address.
 func Source(dst, nextHop netip.Addr, own []Own) (netip.Addr, bool) {
 	var best Own
 	for _, p := range own {

@@ -161,7 +161,8 @@ func (a *ARP) pollAddresses(now time.Duration, p *wire.ARP) bool {
 	return false
 }
 
-// sent schedules the next packet or phase after a packet for own has been sent.
+// sent schedules the next packet or phase of an own address after one of its packets has
+// been sent.
 func (a *ARP) sent(now time.Duration, own *address) {
 	own.left = max(0, own.left-1)
 	switch {

@@ -77,7 +77,7 @@ func TestNDPDetection(t *testing.T) {
 	}
 }
 
-// RFC 4429 section 3.3.
+// An optimistic address is used only as RFC 4429 section 3.3 allows.
 func TestNDPOptimistic(t *testing.T) {
 	n := NewNDP(NDPConfig{MAC: here})
 	n.Add(0, ours6, Optimistic)

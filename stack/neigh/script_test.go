@@ -20,7 +20,8 @@ var (
 	otherMAC = wire.MAC{2, 0, 0, 0, 0, 3}
 )
 
-// script plays all other hosts of the link. Time passes only in advance.
+// script plays all other hosts of the link. Time passes only during calls of the method
+// advance.
 type script struct {
 	*ARP
 	t   *testing.T
@@ -45,7 +46,8 @@ func settledScript(t *testing.T, cfg ARPConfig) *script {
 	return s
 }
 
-// advance lets d pass. It stops at each deadline on the way until there is a packet or an event.
+// advance lets the time d pass. It stops at each deadline on the way until there is a
+// packet or an event.
 func (s *script) advance(d time.Duration) {
 	end := s.now + d
 	for s.Deadline() <= end && s.due.Len() == 0 && len(s.events) == 0 && !s.addressPending() {

@@ -177,8 +177,8 @@ func (c *Cache) unanswered(now time.Duration, n *neighbour) {
 	}
 }
 
-// spread returns a random time between 0.5 and 1.5 times mean (RFC 4861 section 10, MIN_RANDOM_FACTOR and
-// MAX_RANDOM_FACTOR).
+// spread returns a random time between 0.5 and 1.5 times the duration mean (RFC 4861
+// section 10, MIN_RANDOM_FACTOR and MAX_RANDOM_FACTOR).
 func (c *Cache) spread(mean time.Duration) time.Duration {
 	return mean/2 + time.Duration(c.random.Int64N(int64(mean)+1))
 }

@@ -23,15 +23,15 @@ type Claim struct {
 	Listening bool // a TCP socket that accepts connections
 }
 
-// Conflict reports whether want cannot be granted because another socket has have, for the same port and
-// protocol. The rules are those of Linux (socket(7), ip(7); inet_bind_conflict and udp_lib_lport_inuse in its
-// source):
+// Conflict reports whether the claim want cannot be granted because another socket has
+// the claim have, for the same port and protocol. The rules are those of Linux
+// (socket(7), ip(7); inet_bind_conflict and udp_lib_lport_inuse in its source):
 //
 //   - Claims without a common address or interface do not conflict.
 //   - Two claims with SO_REUSEPORT of the same user share the port, even if both listen.
-//   - Two claims with SO_REUSEADDR share the port, but for TCP not while have is listening. A
-//     server can thus restart while its old connections end, and cannot take over the
-//     connections of a running server.
+//   - Two claims with SO_REUSEADDR share the port, but for TCP not while the claim have is
+//     listening. A server can thus restart while its old connections end, and cannot take
+//     over the connections of a running server.
 //   - All other claims conflict.
 func Conflict(proto wire.Protocol, want, have Claim) bool {
 	if !overlap(want, have) {

@@ -8,7 +8,8 @@ import (
 	"loam/wire"
 )
 
-// Whether a port with connections can be bound, compared with the kernel.
+// These tests check whether a port with connections can be bound, and compare the result
+// with the kernel's.
 
 var loopback = addr("127.0.0.1")
 

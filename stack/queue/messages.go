@@ -49,7 +49,7 @@ func (q *Messages[T]) Put(f *link.Frame, info T) bool {
 	}
 	q.size += size
 	if len(q.items) == cap(q.items) && q.head > len(q.items)/2 {
-		rest := copy(q.items, q.items[q.head:]) // so that a queue that never drains does not grow
+		rest := copy(q.items, q.items[q.head:]) // moves the messages to the front, so that a queue that never drains does not grow
 		clear(q.items[rest:])
 		q.items, q.head = q.items[:rest], 0
 	}

@@ -32,10 +32,11 @@ var loanQueues = sync.Pool{New: func() any { return new(loans) }}
 
 func (l *loans) at(i uint32) *loan { return &l.item[(l.head+i)%maxLoans] }
 
-// Lend appends p to the committed bytes without copying it: it has the effect of WriteAt and Commit. p is a part of the
-// memory of, which belongs to the queue if Lend returns true. Lend returns false and does nothing if off is not the end of
-// the committed bytes, if p is empty, if maxLoans is reached, or after Reset. Only the shard calls it.
-func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
+// Lend appends p to the committed bytes without copying it: it has the effect of WriteAt and Commit. p
+// is a part of a Memory, which belongs to the queue if Lend returns true. Lend returns false and does
+// nothing if the offset off is not the end of the committed bytes, if p is empty, if maxLoans is
+// reached, or after Reset. Only the shard calls it.
+func (q *Receive) Lend(p []byte, off uint64, memory Memory) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.dead || off != q.committed.Load() || len(p) == 0 {
@@ -48,14 +49,15 @@ func (q *Receive) Lend(p []byte, off uint64, of Memory) bool {
 	if l.n == maxLoans {
 		return false
 	}
-	*l.at(l.n) = loan{off, off + uint64(len(p)), p, of}
+	*l.at(l.n) = loan{off, off + uint64(len(p)), p, memory}
 	l.n++
 	q.top = max(q.top, off+uint64(len(p)))
 	return true
 }
 
-// borrowed returns the bytes from offset from to offset to that are in a loan. If from is in no loan, next is the start of
-// the next loan, or to if no loan starts before to.
+// borrowed returns the bytes of a loan that begin at the offset from, up to the offset to
+// at most. If the offset from is in no loan, the result next is the start of the next
+// loan; if no loan starts before the offset to, next is that offset.
 func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	if q.lent == nil {
 		return nil, to
@@ -72,7 +74,7 @@ func (q *Receive) borrowed(from, to uint64) (p []byte, next uint64) {
 	return nil, to
 }
 
-// giveBack frees the loans whose bytes are all before off.
+// giveBack frees the loans whose bytes are all before the offset off.
 func (q *Receive) giveBack(off uint64) {
 	l := q.lent
 	if l == nil {

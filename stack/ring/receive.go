@@ -26,9 +26,9 @@ type Receive struct {
 	dead      bool          // Reset has been called
 }
 
-// WriteAt stores p at off, which must be at or after the end of the committed bytes. Only the shard calls it. The copy
-// runs without the lock: the program does not read after committed, and before top it only frees chunks
-// that it has read completely.
+// WriteAt stores p at the offset off, which must be at or after the end of the committed bytes. Only
+// the shard calls it. The copy runs without the lock: the program does not read after committed, and
+// before top it only frees chunks that it has read completely.
 func (q *Receive) WriteAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -51,7 +51,8 @@ func (q *Receive) WriteAt(p []byte, off uint64) {
 	}
 }
 
-// Commit makes all bytes before off readable. They must all have been stored. Only the shard calls it.
+// Commit makes all bytes before the offset off readable. They must all have been stored.
+// Only the shard calls it.
 func (q *Receive) Commit(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

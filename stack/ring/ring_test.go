@@ -17,7 +17,7 @@ var (
 // period and the chunk size are coprime.
 func at(off uint64) byte { return byte(off%251) ^ byte(off>>12) }
 
-// stream returns the n bytes from off.
+// stream returns n bytes of every test stream, beginning at the offset off.
 func stream(off uint64, n int) []byte {
 	p := make([]byte, n)
 	for i := range p {

@@ -103,8 +103,9 @@ func (q *Send) write(p []byte) int {
 // End returns the offset after the last byte that was written.
 func (q *Send) End() uint64 { return q.end.Load() }
 
-// ReadAt fills p with the bytes at off. It panics unless the queue holds all of them. Only the shard calls it. The copy runs
-// without the lock, because bytes before end do not change, and only the shard, which is in this call, releases them.
+// ReadAt fills p with the bytes at the offset off. It panics unless the queue holds all of them. Only the shard calls
+// it. The copy runs without the lock, because bytes before end do not change, and only the shard, which is in this
+// call, releases them.
 func (q *Send) ReadAt(p []byte, off uint64) {
 	for len(p) > 0 {
 		var sp spans
@@ -120,8 +121,8 @@ func (q *Send) ReadAt(p []byte, off uint64) {
 	}
 }
 
-// Release drops all bytes before off, which must be at most End. Only the shard calls it. It does nothing if the bytes have
-// already been released.
+// Release drops all bytes before the offset off, which must be at most End. Only the
+// shard calls it. It does nothing if the bytes have already been released.
 func (q *Send) Release(off uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -26,7 +26,8 @@ type spans struct {
 	chunk [stride]*chunk
 }
 
-// reserve allocates the chunks for the offsets in [from, to). from must be at or after the offset of the last drop.
+// reserve allocates the chunks for the offsets in [from, to). The offset from must not be
+// below the offset of the last drop.
 func (s *store) reserve(from, to uint64) {
 	first, last := from/chunkSize, (to-1)/chunkSize
 	s.hi = max(s.hi, last+1)
@@ -77,7 +78,8 @@ func (s *store) pick(sp *spans, from, to uint64) int {
 	return int(min(to, k*chunkSize) - from)
 }
 
-// drop frees the chunks whose bytes are all before off. off may be beyond the last chunk.
+// drop frees the chunks whose bytes are all before the offset off. That offset may be
+// beyond the last chunk.
 func (s *store) drop(off uint64) {
 	lo := off / chunkSize
 	mask := uint64(len(s.slot) - 1)
@@ -90,7 +92,8 @@ func (s *store) drop(off uint64) {
 	s.lo, s.hi = lo, max(s.hi, lo)
 }
 
-// clear frees all memory when the queue is empty or abandoned. The next byte that is stored has offset off or higher.
+// clear frees all memory when the queue is empty or abandoned. The next byte that is
+// stored has an offset of at least off.
 func (s *store) clear(off uint64) {
 	s.drop(s.hi * chunkSize)
 	s.lo, s.hi = off/chunkSize, off/chunkSize

@@ -27,7 +27,7 @@ type PathMTUs struct {
 // Init prepares the zero PathMTUs for use.
 func (p *PathMTUs) Init() { p.next.Store(int64(never)) }
 
-// At expires old entries and returns the generation at time now.
+// At expires old entries and returns the generation at the time now.
 func (p *PathMTUs) At(now time.Duration) uint32 {
 	if int64(now) >= p.next.Load() {
 		p.mu.Lock()

@@ -44,7 +44,7 @@ func runBBR(t *testing.T, s simSetup) *bbrSim {
 // step advances to the next event.
 func (w *sim) step() { w.until(w.events[0].at) }
 
-// reach advances until f returns true, and fails after limit.
+// reach advances until f returns true, and fails after the duration limit.
 func (w *bbrSim) reach(what string, limit time.Duration, f func() bool) {
 	w.t.Helper()
 	for end := w.now + limit; !f(); w.step() {
@@ -160,7 +160,8 @@ func TestBBRManagesLessThanASegmentInFlight(t *testing.T) {
 }
 
 func TestBBRLeavesStartupOnLoss(t *testing.T) {
-	// Section 5.3.1.3 of the BBR draft: more than 2 % in a round trip, in six ranges.
+	// Section 5.3.1.3 of the BBR draft: Startup ends if more than 2 % is lost in a round
+	// trip, in six ranges.
 	s := bottleneck(100e6, 40*ms, 3)
 	s.ab.loss = 0.10
 	w := runBBR(t, s)

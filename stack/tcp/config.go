@@ -116,7 +116,8 @@ func (c *Config) receiveBuffer() int {
 	return min(clampBuffer(c.ReceiveBuffer, DefaultReceiveBuffer), c.maxReceiveBuffer())
 }
 
-// clampBuffer returns a buffer size between minWindow and maxWindow: n, or the default otherwise if n is 0.
+// clampBuffer returns a buffer size between minWindow and maxWindow: n, or a default (the
+// parameter otherwise) if n is 0.
 func clampBuffer(n, otherwise int) int {
 	if n <= 0 {
 		n = otherwise
@@ -149,7 +150,7 @@ func (c *Config) congestion() Congestion {
 	return congestion.NewCubic()
 }
 
-// duration returns d, or the default otherwise if d is 0.
+// duration returns d, or a default (the parameter otherwise) if d is 0.
 func duration(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -157,7 +158,7 @@ func duration(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// number returns n, or the default otherwise if n is 0.
+// number returns n, or a default (the parameter otherwise) if n is 0.
 func number(n, otherwise int) int {
 	if n <= 0 {
 		return otherwise

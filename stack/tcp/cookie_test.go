@@ -6,10 +6,10 @@ import (
 	"loam/wire"
 )
 
-// SYN cookies.
+// Tests of SYN cookies.
 
-// cookieOpen runs the two steps of a handshake with a SYN cookie, which are later minutes apart: the SYN, and its
-// acknowledgment.
+// cookieOpen runs the two steps of a handshake with a SYN cookie: the SYN, and its
+// acknowledgment. The parameter later is the time between them in minutes.
 func cookieOpen(t *testing.T, syn string, later uint32) (*testConn, wire.TCP) {
 	c := newTest(t)
 	var synAck wire.TCP

@@ -68,16 +68,16 @@ type ID struct {
 type Outgoing interface {
 	// End returns the offset after the last byte that the program has written.
 	End() uint64
-	// Release reports that the peer has acknowledged every byte before off.
+	// Release reports that the peer has acknowledged every byte before the offset off.
 	Release(off uint64)
 }
 
 // Incoming holds the bytes that have arrived and that the program has not read.
 type Incoming interface {
-	// WriteAt stores p at offset off. off is at or after the committed end of the stream, and off+len(p) never exceeds the
-	// offered window.
+	// WriteAt stores p at the offset off. This is at or after the committed end of the
+	// stream, and off+len(p) never exceeds the offered window.
 	WriteAt(p []byte, off uint64)
-	// Commit makes every byte before off readable.
+	// Commit makes every byte before the offset off readable.
 	Commit(off uint64)
 	// Consumed returns the offset of the first byte that the program has not read.
 	Consumed() uint64

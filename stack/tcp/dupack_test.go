@@ -37,7 +37,7 @@ func TestNewReno(t *testing.T) {
 }
 
 func TestNewRenoIgnoresDuplicatesOfLastRecovery(t *testing.T) {
-	// RFC 6582 section 3.2 step 2.
+	// Duplicates that belong to the last recovery are ignored (RFC 6582 section 3.2 step 2).
 	c := sending(t, nil, "", 10)
 	c.advance(c.timers[timerRTO] - c.now)
 	c.want("A 1:1001 ack 1")

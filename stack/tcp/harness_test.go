@@ -65,7 +65,8 @@ var patternBytes, unpatternBytes = func() (p, u [2 * patternPeriod]byte) {
 	return p, u
 }()
 
-// pattern returns n bytes of a stream from offset off. n is at most patternPeriod.
+// pattern returns n bytes of a stream, beginning at the offset off. n is at most
+// patternPeriod.
 func pattern(off uint64, n int) []byte { return patternBytes[off%patternPeriod:][:n] }
 
 // inStream is an Incoming that checks the promises of Conn.

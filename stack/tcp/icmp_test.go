@@ -15,7 +15,7 @@ func TestHardErrorEndsOpening(t *testing.T) {
 
 func TestHardErrorDoesNotEndConnection(t *testing.T) {
 	c := sending(t, nil, "", 10)
-	c.ICMP(c.now, ICMPRefused, testISS+1, 0) // RFC 5927 section 5.2
+	c.ICMP(c.now, ICMPRefused, testISS+1, 0) // no message ends an established connection (RFC 5927 section 5.2)
 	c.wantState(Established)
 	c.send("A 1 ack 10001")
 	c.wantState(Established)

@@ -14,8 +14,9 @@ type keepAlive struct {
 	probes   uint8 // number of probes without an answer
 }
 
-// SetKeepAlive makes the connection probe the peer after it has been silent for idle. An idle of 0 stops the
-// probing. An interval or count of 0 means the default.
+// SetKeepAlive makes the connection probe the peer after it has been silent for the
+// duration idle. A duration of 0 stops the probing. An interval or count of 0 means the
+// default.
 func (c *Conn) SetKeepAlive(now Time, idle, interval time.Duration, count int) {
 	c.keep.idle = lasting(idle)
 	c.keep.interval = lasting(duration(interval, duration(c.cfg.KeepAliveInterval, DefaultKeepAliveInterval)))

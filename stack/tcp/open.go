@@ -13,7 +13,7 @@ import (
 
 // Dial opens a connection (active OPEN); Poll returns its SYN. iss and tsOffset come from a Key. mss is the
 // payload that the path allows without options: the MTU less 40 for IPv4 and 60 for IPv6. The owner of the
-// connection also owns out and in. cfg may be nil.
+// connection also owns the parameters out and in. cfg may be nil.
 func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgoing, in Incoming) *Conn {
 	c := &Conn{out: out, in: in}
 	c.init(now, cfg, id, iss, tsOffset, mss)

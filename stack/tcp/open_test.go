@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// SYN-SENT.
+// Tests of connections in the state SYN-SENT.
 
 func TestActiveOpen(t *testing.T) {
 	c := dial(t, nil)
@@ -226,7 +226,7 @@ func TestHalfCloseInSynSent(t *testing.T) {
 	c.want("FPA 1:101 ack 1")
 }
 
-// SYN-RECEIVED.
+// Tests of connections in the state SYN-RECEIVED.
 
 func TestPassiveOpen(t *testing.T) {
 	c := accept(t, nil, "S 0 win 65535 <mss 1400, ws 3, sackOK, ts 7000 0>")

@@ -28,8 +28,9 @@ const (
 	acknowledgment
 )
 
-// Pending reports whether Poll has something to send at now. Data held back by pacing or by a window is not
-// pending. Pending arms the timer for it like Poll, since an owner without room to send does not call Poll.
+// Pending reports whether Poll has something to send at the time now. Data held back by pacing or by a
+// window is not pending. Pending arms the timer for it like Poll, since an owner without room to send does
+// not call Poll.
 func (c *Conn) Pending(now Time) bool {
 	a, _ := c.choose(now)
 	return a != nothing

@@ -6,7 +6,7 @@ import (
 
 // RACK (RFC 8985 section 6).
 
-// gap is the time between the segments of spaced.
+// gap is the time between the segments that the function spaced sends.
 const gap = ms / 2
 
 // spaced opens a connection on a path of 10 ms and sends n segments, one after each gap. Then it advances the time to

@@ -31,7 +31,7 @@ type sampler struct {
 	lost        uint64 // C.lost
 	deliveredAt Time   // C.delivered_time
 	firstSent   Time   // C.first_send_time
-	limited     uint64 // C.app_limited of the draft: value of delivered at which samples are no longer limited by the application; 0: not limited
+	limited     uint64 // C.app_limited of the draft: value of the field delivered at which samples are no longer limited by the application; 0: not limited
 	minRTT      Time   // minimum of RS.rtt and the round trip time of the handshake; 0: none
 	newestAt    Time   // time at which the newest range of this acknowledgment was sent
 	newestEnd   Seq    // RS.last_acked_packet_id

@@ -30,8 +30,8 @@ type reassembly struct {
 // gaps reports whether data has arrived after a gap.
 func (r *receiver) gaps() bool { return r.behind != nil && len(r.behind.ranges) > 0 }
 
-// insert adds s, merges ranges that overlap or touch it, and makes the result the latest range. It returns the first part of
-// s that had arrived before. ok is false if the list already has most ranges.
+// insert adds s, merges ranges that overlap or touch it, and makes the result the latest range. It returns the first
+// part of s that had arrived before. ok is false if the list already has the maximum number of ranges, most.
 func (r *reassembly) insert(s span, most int) (overlap span, ok bool) {
 	i := r.search(s.from)
 	if i == len(r.ranges) || s.to.Less(r.ranges[i].from) {
@@ -109,7 +109,7 @@ func (r *reassembly) changed(s span) {
 	r.unreported = min(r.unreported+1, r.numRecent)
 }
 
-// keep removes the elements of recent for which wanted returns false.
+// keep removes the elements of recent for which the function wanted returns false.
 func (r *reassembly) keep(wanted func(span) bool) {
 	n, unreported := uint8(0), uint8(0)
 	for i, s := range r.recent[:r.numRecent] {

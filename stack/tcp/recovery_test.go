@@ -161,7 +161,7 @@ func TestPeerCannotShredTheRecord(t *testing.T) {
 	c.burst = 64000
 	c.write(9000)
 	c.want("PA 1:9001 ack 1")
-	for i := 100; i < 8900; i += 20 { // pieces of ten bytes in the middle of segments
+	for i := 100; i < 8900; i += 20 { // acknowledges pieces of ten bytes in the middle of segments
 		c.send("A 1 ack 1 <sack " + itoa(i) + "-" + itoa(i+10) + ">")
 	}
 	if got := c.sent.len(); got > 2 {

@@ -56,7 +56,7 @@ func TestOneAckForManySegmentsMeasures(t *testing.T) {
 	c.drain()
 	c.advance(50 * ms)
 	c.send("A 1 ack 10001")
-	if i := c.Info(c.now); i.RTT != 15*ms { // 7/8 10 + 1/8 50
+	if i := c.Info(c.now); i.RTT != 15*ms { // the new SRTT: 7/8 10 + 1/8 50
 		t.Errorf("RTT %v, want 15 ms", i.RTT)
 	}
 }
@@ -150,7 +150,7 @@ func TestDefaultR2IsLongEnough(t *testing.T) {
 		c.advance(c.Deadline() - c.now)
 		c.drain()
 	}
-	if d := c.now - start; d < 100*time.Second { // RFC 9293 section 3.8.3 (SHLD-10)
+	if d := c.now - start; d < 100*time.Second { // at least 100 seconds (RFC 9293 section 3.8.3, SHLD-10)
 		t.Errorf("gave up after %v", d)
 	}
 	c.wantEnd(ErrTimeout)
@@ -179,7 +179,7 @@ func TestSoftErrorIsToldWhenGivingUp(t *testing.T) {
 	if !c.ICMP(c.now, ICMPUnreachable, testISS+1, 0) {
 		t.Error("message not believed")
 	}
-	c.wantState(Established) // MUST NOT abort the connection (RFC 9293 section 3.9.2.2)
+	c.wantState(Established) // a soft error MUST NOT abort the connection (RFC 9293 section 3.9.2.2)
 	c.wantTimer(210 * ms)
 	c.want("PA 1:101 ack 1")
 	c.advance(time.Second)

@@ -62,7 +62,7 @@ func (c *Conn) isDSACK(ev *arrival, n int) bool {
 	return left2.LessEq(left) && right.LessEq(right2)
 }
 
-// sackRange marks the numbers from left up to right, excluding right, as selectively acknowledged.
+// sackRange marks the sequence numbers in [left, right) as selectively acknowledged.
 func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 	for i := c.sent.find(left); i < c.sent.len(); i++ {
 		r := c.sent.at(i)
@@ -84,9 +84,10 @@ func (c *Conn) sackRange(ev *arrival, left, right Seq) {
 	}
 }
 
-// isolate splits range i so that one of the resulting ranges lies between left and right, and returns the index of that
-// range. It returns false if the queue is full, or if less than a segment would be cut out of the middle. No receiver of
-// whole segments acknowledges such a part, and a peer could use it to fragment the record of ranges in flight.
+// isolate splits range i so that one of the resulting ranges lies between the numbers left and right, and returns the
+// index of that range. It returns false if the queue is full, or if less than a segment would be cut out of the middle.
+// No receiver of whole segments acknowledges such a part, and a peer could use it to fragment the record of ranges in
+// flight.
 func (c *Conn) isolate(i int, left, right Seq) (int, bool) {
 	r := c.sent.at(i)
 	from, to := sequence.Max(left, r.seq), sequence.Min(right, r.end)

@@ -71,8 +71,8 @@ type sentQueue struct {
 	transits *[]transit // for a Model, the transit of each element of buf (rate.go); otherwise nil
 	head, n  uint32
 
-	// sacked, lost and retrans are the numbers of bytes in ranges with these flags, resend those that wait to be
-	// retransmitted.
+	// sacked, lost and retrans are the numbers of bytes in ranges with these flags. resend
+	// is the number of bytes that wait to be retransmitted.
 	sacked, lost, retrans, resend uint32
 	sackedSegs                    uint32
 
@@ -232,11 +232,11 @@ func (q *sentQueue) join(i int) {
 	q.n--
 }
 
-// move copies the range at index from to index to.
-func (q *sentQueue) move(to, from int) {
-	*q.at(to) = *q.at(from)
+// move copies the range at the index source to the index target.
+func (q *sentQueue) move(target, source int) {
+	*q.at(target) = *q.at(source)
 	if q.transits != nil {
-		*q.transit(to) = *q.transit(from)
+		*q.transit(target) = *q.transit(source)
 	}
 }
 

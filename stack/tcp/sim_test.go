@@ -23,13 +23,13 @@ type path struct {
 	queue   int     // bytes waiting for the link; further packets are dropped
 	mark    int     // queue length in bytes from which ECN-capable segments are marked; 0: never
 	loss    float64 // probability that a segment is lost
-	reorder float64 // probability of an extra delay of up to late
+	reorder float64 // probability of an extra delay of up to the duration late
 	late    time.Duration
 	dup     float64 // probability that a segment arrives twice
 	outage  func(at Time) bool
 
 	// overtaken is the probability that a segment is held back until one to three later segments have passed,
-	// or for late if there are none. Package fault calls this reordering.
+	// or for the duration late if there are none. Package fault calls this reordering.
 	overtaken float64
 
 	busy Time // time until which the link is busy
@@ -60,7 +60,7 @@ type simHost struct {
 	notify   uint64 // offset of reading at which Consumed is called next
 	armed    Time   // wake-up in the event queue
 	accept   func(*Segment) *Conn
-	finished Time // when the peer's stream had been read to its end
+	finished Time // time at which the peer's stream had been read to its end
 	segs     int
 	whole    bool // a frame travels as a whole and arrives as one segment
 	pauses   *pauses
@@ -70,11 +70,12 @@ type simHost struct {
 // wait until it runs again. The lengths of pauses and of the times between them are exponential.
 type pauses struct {
 	rng       *rand.Rand
-	run, stop time.Duration // mean lengths
+	run, stop time.Duration // mean lengths of the times between pauses (run), and of the pauses (stop)
 	ends      []Time        // ends of the times between pauses and of the pauses, alternately
 }
 
-// next returns the earliest time, not before at, at which the host runs.
+// next returns the earliest time at which the host runs. The result is not before the
+// time at.
 func (p *pauses) next(at Time) Time {
 	if p == nil {
 		return at
@@ -153,7 +154,7 @@ func newSimIn(t testing.TB, size int) simIn {
 	return s
 }
 
-// fill writes the pattern what to the offsets [off, off+n).
+// fill writes a pattern, which is passed as what, to the offsets [off, off+n).
 func (s *simIn) fill(off uint64, n int, what *[2 * patternPeriod]byte) {
 	for n > 0 {
 		at := off & uint64(len(s.ring)-1)
@@ -191,11 +192,11 @@ type simSetup struct {
 	ab, ba path
 	cfgA   Config
 	cfgB   Config
-	bytesA uint64 // number of bytes that a sends to b
+	bytesA uint64 // number of bytes that host a sends to host b
 	bytesB uint64
-	buffer uint64 // send buffer of both
+	buffer uint64 // send buffer of both hosts, in bytes
 	burst  int    // maxPayload of both hosts
-	slow   int    // bytes that b reads per millisecond; 0: all
+	slow   int    // number of bytes that host b reads per millisecond; 0: all
 	mss    int
 	whole  bool // both hosts send whole frames
 	turn   Time
@@ -420,7 +421,7 @@ func (w *sim) arrival() simEvent {
 	}
 }
 
-// run runs the simulation until both connections have ended or limit has passed.
+// run runs the simulation until both connections have ended or the time limit has passed.
 func (w *sim) run(limit time.Duration) {
 	w.t.Helper()
 	end := w.now + limit

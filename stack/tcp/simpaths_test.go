@@ -74,8 +74,9 @@ func (constantWindow) Undo(*Window, Time)                    {}
 func (constantWindow) Restart(*Window, Time, Time)           {}
 
 func TestSimRealLossIsNotUndone(t *testing.T) {
-	// A window of thousands of segments, many of which are lost in every round trip. Recoveries follow one
-	// another while retransmissions of the previous one are still in flight.
+	// The window has thousands of segments, many of which are lost in every round trip.
+	// Recoveries follow one another while retransmissions of the previous one are still in
+	// flight.
 	for _, loss := range []float64{0.001, 0.01, 0.05} {
 		s := duplex(path{rate: 1e9, delay: 25 * ms})
 		s.ab.loss, s.bytesA, s.buffer = loss, 30<<20, 16<<20

@@ -42,7 +42,7 @@ func inState(t *testing.T, s State) *testConn {
 // Closing: RFC 9293 section 3.6.
 
 func TestNormalClose(t *testing.T) {
-	// RFC 9293 figure 12, side A.
+	// The segments of RFC 9293 figure 12, as side A sees them.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.wantState(FinWait1)
@@ -62,7 +62,7 @@ func TestNormalClose(t *testing.T) {
 }
 
 func TestNormalCloseByPeer(t *testing.T) {
-	// RFC 9293 figure 12, side B.
+	// The segments of RFC 9293 figure 12, as side B sees them.
 	c := established(t, nil, "")
 	c.send("FA 1 ack 1")
 	c.wantState(CloseWait)
@@ -78,7 +78,7 @@ func TestNormalCloseByPeer(t *testing.T) {
 }
 
 func TestSimultaneousClose(t *testing.T) {
-	// RFC 9293 figure 13.
+	// The segments of RFC 9293 figure 13.
 	c := established(t, nil, "")
 	c.CloseWrite(c.now)
 	c.want("FA 1 ack 1")
@@ -185,7 +185,7 @@ func TestCloseWithUnreadDataResets(t *testing.T) {
 	c.reads = false
 	c.send("PA 1:101 ack 1")
 	c.Close(c.now)
-	c.want("RA 1 ack 101") // RFC 9293 section 3.6.1, RFC 2525 section 2.17
+	c.want("RA 1 ack 101") // shows the peer that its data was lost (RFC 9293 section 3.6.1, RFC 2525 section 2.17)
 	c.wantEnd(ErrAborted)
 }
 

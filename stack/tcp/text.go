@@ -155,7 +155,7 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 func (c *Conn) receiveFIN(now Time) {
 	c.rcv.nxt++
 	c.rcv.closed = true
-	c.rcv.behind = nil // no range is left, unless the peer has sent data after its FIN
+	c.rcv.behind = nil // all data before the FIN has arrived, so behind can contain only invalid data beyond the FIN
 	c.todo |= todoAck
 	switch c.state {
 	case Established:

@@ -49,7 +49,7 @@ func TestPAWSOldTimestampExpires(t *testing.T) {
 func TestTimestampMissing(t *testing.T) {
 	c := established(t, nil, ", ts 7000 0")
 	c.send("A 1:101 ack 1 <nots>")
-	c.wantReadable(0) // SHOULD be dropped silently, MUST NOT end the connection
+	c.wantReadable(0) // the segment SHOULD be dropped silently and MUST NOT end the connection
 	c.wantIdle()
 	c.wantState(Established)
 	c.wantCount(DropTimestamp, 1)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TIME-WAIT.
+// Tests of connections in the state TIME-WAIT.
 
 func TestTimeWaitAnswersFinAndStartsAgain(t *testing.T) {
 	c := inState(t, TimeWait)

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Undoing unnecessary reductions.
+// Tests of undoing a reduction of the window that turns out to be unnecessary.
 
 func TestEifelUndoesFastRecovery(t *testing.T) {
 	c := sending(t, nil, ", sackOK, ts 7000 0", 10)

@@ -9,7 +9,8 @@ package tcp
 
 import "loam/wire"
 
-// SetUrgent marks the outgoing stream before off as urgent. The program may write that data later.
+// SetUrgent marks the outgoing stream before the offset off as urgent. The program may
+// write that data later.
 func (c *Conn) SetUrgent(off uint64) {
 	up := c.snd.una.Add(int(off - c.snd.off))
 	if c.state == Closed || !c.snd.una.Less(up) || c.snd.urgent && up.LessEq(c.snd.up) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The receive window.
+// Tests of the receive window.
 
 func TestWindowFollowsProgram(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 8192, MaxReceiveBuffer: 8192}, "")

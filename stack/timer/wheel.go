@@ -84,8 +84,8 @@ type Wheel struct {
 // Len returns the number of scheduled entries.
 func (w *Wheel) Len() int { return w.count }
 
-// Schedule makes e fire once at when, in place of any earlier setting. A time in the past means the next
-// tick. Never cancels e.
+// Schedule makes e fire once at the time when, instead of any earlier setting. A time in
+// the past means the next tick. The time Never cancels e.
 func (w *Wheel) Schedule(e *Entry, when time.Duration) {
 	if when == Never {
 		w.Cancel(e)
@@ -120,9 +120,10 @@ func (w *Wheel) Next() time.Duration {
 	return time.Duration(tick << tickBits)
 }
 
-// Advance fires every entry whose time is not after now, in order of their ticks. fire may schedule and
-// cancel any entry, including e. An entry that fire schedules for now or earlier fires at the next tick, not
-// in this call. If now is earlier than before, it is ignored.
+// Advance fires every entry whose time is not after now, in order of their ticks. The
+// function fire may schedule and cancel any entry, including e. An entry that it
+// schedules for the time now or earlier fires at the next tick, not in this call. If now
+// is earlier than before, it is ignored.
 func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
 	w.AdvanceSome(now, math.MaxInt, fire)
 }
@@ -132,8 +133,9 @@ func (w *Wheel) Advance(now time.Duration, fire func(e *Entry)) {
 // hold all of them.
 const movesPerFire = 16
 
-// AdvanceSome is like Advance, but fires only the first entries, as many as most allows, and bounds its other work in
-// proportion. If due entries or work are left, Next is not after now, and the next call continues.
+// AdvanceSome is like Advance, but fires only the first entries, and bounds its other
+// work in proportion. The parameter most is the maximum number of entries. If due entries
+// or work are left, Next is not after now, and the next call continues.
 func (w *Wheel) AdvanceSome(now time.Duration, most int, fire func(e *Entry)) {
 	w.now = max(w.now, uint64(max(now, 0))>>tickBits)
 	moves := math.MaxInt

@@ -13,8 +13,8 @@ type Alarm struct {
 	interval time.Duration
 }
 
-// Set starts the timer, which calls ring at each expiration, or stops it if first is 0. It returns the time that was left, and
-// the interval.
+// Set starts the timer, which calls ring at each expiration, or stops it if first is 0. It returns the remaining time
+// and the interval of the former setting.
 func (i *Alarm) Set(first, interval time.Duration, ring func()) (left, old time.Duration) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -39,7 +39,7 @@ func (i *Alarm) left() (left, interval time.Duration) {
 	return max(time.Until(i.at), time.Microsecond), i.interval
 }
 
-// expire restarts a periodic timer and calls ring.
+// expire is called when the time has come: it restarts a periodic timer, and calls ring.
 func (i *Alarm) expire(ring func()) {
 	i.mu.Lock()
 	i.at = time.Time{}

@@ -7,7 +7,8 @@ type Timer struct {
 	at, interval time.Duration // at: CPU time of the next expiration; 0: the timer is stopped
 }
 
-// Set starts the timer at the CPU time now, and returns the time that was left and the interval.
+// Set starts the timer at the CPU time now, and returns the remaining time and the interval of the former
+// setting.
 func (c *Timer) Set(now, first, interval time.Duration) (left, old time.Duration) {
 	left, old = c.Left(now)
 	c.at, c.interval = 0, interval

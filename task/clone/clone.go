@@ -12,7 +12,7 @@ import (
 // Request is a call of fork(2), vfork(2), clone(2) or clone3(2).
 type Request struct {
 	Flags             uint64 // set of flags CLONE_*
-	Signal            uint64 // sent to the parent at the end; 0: none
+	Signal            uint64 // signal that the parent gets when the child has ended; 0: none
 	Stack             uint64 // stack pointer of the new thread; 0: as in the caller
 	ParentID, ChildID uint64 // addresses at which the ID of the child is stored
 	TLS               uint64

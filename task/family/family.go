@@ -1,8 +1,8 @@
 // Package family keeps the relations of processes: parents and children, process groups, sessions, and who may
 // wait for whom (fork(2), setpgid(2), setsid(2), wait(2); POSIX.1-2017, 3.93, 11.1).
 //
-// It is a pure machine. A Tree holds all processes by number; the caller has one lock around it, sends the
-// signals that results name, and wakes parents that wait.
+// It is a pure state machine: it does not wait, and takes no lock. A Tree holds all processes by number; the
+// caller has one lock around it, sends the signals that results name, and wakes parents that wait.
 //
 // # Life of a process
 //
@@ -49,7 +49,8 @@ type Process struct {
 	zombie   bool
 	adopted  bool // the process that created this one has ended
 	stopped  bool
-	// news is an event that a wait can report once: a stop or a continuation, but not the end.
+	// news is the newest stop or continuation that no wait has reported yet; Nothing: none. The end of the
+	// process is not recorded here.
 	news   Event
 	status int32
 }
@@ -125,7 +126,7 @@ func (t *Tree) number() (PID, bool) {
 	return 0, false
 }
 
-// name counts the uses of a number by processes, groups and sessions.
+// name adds n to the number of uses of each of the given numbers, by processes, process groups and sessions.
 func (t *Tree) name(n int, numbers ...PID) {
 	for _, pid := range numbers {
 		if t.names[pid] += n; t.names[pid] == 0 {

@@ -32,8 +32,8 @@ const (
 	vectorAlign = 64
 )
 
-// Marks in the vector registers, for programs that search the frame for the extended state (struct
-// _fpx_sw_bytes).
+// Marks that Build stores with the vector registers. A program that searches the frame for the extended state
+// finds it by these marks (struct _fpx_sw_bytes).
 const (
 	reservedAt     = 464 // offset of the bytes for software in the legacy area of XSAVE
 	magic1, magic2 = 0x46505853, 0x46505845
@@ -132,7 +132,8 @@ func mark(b []byte) {
 // Context is the part of a frame that sigreturn(2) reads.
 type Context []byte
 
-// ReadContext reads the context of the handler that a thread leaves into a buffer. read copies memory of the process.
+// ReadContext reads the context of the handler that a thread leaves into a buffer. The
+// function read copies memory of the process.
 func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint64) linux.Errno) (Context, linux.Errno) {
 	c := buffer[:contextSize]
 	return c, read(c, t.Registers().SP-8+frameContext)

@@ -1,9 +1,9 @@
 // Package futex keeps the queues of threads that wait for futexes (futex(2)).
 //
-// It is a pure machine: a Table holds waiters by key, operations return the waiters to be woken, and
-// the caller blocks and wakes threads, with one lock around a Table. To wait without missing a
-// wake, the caller compares the futex's word and calls Wait under that lock, and so does a
-// waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
+// It is a pure state machine, which does not wait and takes no lock: a Table holds waiters by key, operations
+// return the waiters to be woken, and the caller blocks and wakes threads, with one lock around a Table. To
+// wait without missing a wake, the caller compares the futex's word and calls Wait under that lock, and so
+// does a waker that changes the word in the kernel (FUTEX_WAKE_OP, PI, the end of a thread).
 //
 // A key is any comparable value that names the word's memory; mem.Location is one.
 //
@@ -102,7 +102,7 @@ func (t *Table[K]) Wake(key K, n int, bitset uint32) []*Waiter[K] {
 	return t.take(key, func(w *Waiter[K]) bool { return w.bitset&bitset != 0 }, n)
 }
 
-// take removes up to n waiters that match.
+// take removes up to n waiters for which the function match returns true.
 func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Waiter[K]) {
 	left := slices.DeleteFunc(t.queues[key], func(w *Waiter[K]) bool {
 		if len(taken) >= n || !match(w) {
@@ -124,8 +124,9 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 	return taken
 }
 
-// Requeue wakes up to wake waiters, and moves up to move other waiters to the queue of to. For FUTEX_CMP_REQUEUE, the caller
-// has compared the word. It returns the woken waiters and the number of moved waiters.
+// Requeue wakes waiters of the first futex (from), and moves other waiters to the queue of the second futex (to). The
+// parameters wake and move are the maximum numbers of both. For FUTEX_CMP_REQUEUE, the caller has compared the word. It
+// returns the woken waiters and the number of moved waiters.
 func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], moved int) {
 	woken = t.Wake(from, wake, AnyBit)
 	if from == to {
@@ -138,7 +139,7 @@ func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], move
 	return woken, moved
 }
 
-// MoveTo is Requeue for a second futex in another table. It returns the moved waiters as well.
+// MoveTo is like Requeue, for a second futex in another table. It returns the moved waiters as well.
 func (t *Table[K]) MoveTo(o *Table[K], from, to K, wake, move int) (woken, moved []*Waiter[K]) {
 	woken = t.Wake(from, wake, AnyBit)
 	moved = t.Wake(from, move, AnyBit)

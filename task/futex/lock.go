@@ -4,7 +4,7 @@ import "slices"
 
 // The queues of PI futexes, and waiters that move to one (FUTEX_CMP_REQUEUE_PI).
 
-// WaitLock adds a waiter for the lock of a PI futex, which the thread owner has.
+// WaitLock adds a waiter for the lock of a PI futex, which another thread (the parameter owner) has.
 func (t *Table[K]) WaitLock(key K, w *Waiter[K], owner uint32) {
 	t.Wait(key, w, AnyBit)
 	w.pi = true
@@ -52,8 +52,8 @@ func (t *Table[K]) Owned(thread uint32) (keys []K) {
 	return keys
 }
 
-// Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them has not requested to be moved
-// to the PI futex to (EINVAL).
+// Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them has not requested to be
+// moved to the second futex (to), which is a PI futex (EINVAL).
 func (t *Table[K]) Movable(from, to K, n int) (list []*Waiter[K], ok bool) {
 	q := t.queues[from]
 	list = slices.Clone(q[:min(n, len(q))])

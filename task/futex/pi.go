@@ -88,9 +88,9 @@ type Robust struct {
 	Pending bool
 }
 
-// WalkRobust calls f for each lock of the robust list of a thread (set_robust_list(2)). At head are three words: the first
-// entry, the distance from an entry to its futex word, and a pending entry. Bit 0 of a pointer marks a PI futex. read
-// returns a word of the thread's memory. The walk ends at an entry that cannot be read.
+// WalkRobust calls f for each lock of the robust list of a thread (set_robust_list(2)). At head are three words: the
+// first entry, the distance from an entry to its futex word, and a pending entry. Bit 0 of a pointer marks a PI futex.
+// The function read returns a word of the thread's memory. The walk ends at an entry that cannot be read.
 func WalkRobust(head uint64, read func(addr uint64) (uint64, bool), f func(Robust)) {
 	var h [3]uint64
 	for i := range h {

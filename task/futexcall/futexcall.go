@@ -66,7 +66,7 @@ type task struct {
 // forever is the time of a wait without a limit.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Serve executes a futex call.
@@ -136,7 +136,7 @@ func (t task) call(a call.Args) (uint64, linux.Errno) {
 	return 0, linux.ENOSYS
 }
 
-// clockOf returns the clock of an absolute time of a call.
+// clockOf returns the clock that an absolute timeout of the call refers to.
 func clockOf(a call.Args) int {
 	if a.A2&linux.FUTEX_CLOCK_REALTIME != 0 {
 		return linux.CLOCK_REALTIME
@@ -144,7 +144,8 @@ func clockOf(a call.Args) int {
 	return linux.CLOCK_MONOTONIC
 }
 
-// until returns the time until a struct timespec of a clock; forever for the address 0. Errors: EFAULT, EINVAL.
+// until returns the duration from now to the absolute time in the struct timespec at addr, on the given clock.
+// For the address 0 it returns forever. Errors: EFAULT, EINVAL.
 func (t task) until(addr uint64, clock int) (time.Duration, linux.Errno) {
 	if addr == 0 {
 		return forever, 0

@@ -18,9 +18,9 @@ func (o *Objects) exists(id uint32) bool {
 // lockErrors are the errors for outcomes of futex.LockWord.
 var lockErrors = [...]linux.Errno{futex.Deadlock: linux.EDEADLK, futex.NoOwner: linux.ESRCH}
 
-// lockFor takes the lock in a word for a thread, or marks the word as waited for. It returns the owner if that is another
-// thread. more says that others will wait after the thread gets the lock. The caller holds locks.mu. Errors:
-// EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
+// lockFor acquires the PI lock at an address for a thread, or sets the bit in its word that shows waiters. It returns
+// the owner if another thread has the lock. more is set if other threads still wait when this thread gets the lock.
+// The caller holds locks.mu. Errors: EDEADLK, ESRCH, EFAULT; EAGAIN if try is set and the lock is not free.
 func (t task) lockFor(addr uint64, thread uint32, try, more bool) (owner uint32, errno linux.Errno) {
 	value, errno := update(t.Caller, addr, func(old uint32) (uint32, linux.Errno) {
 		value, lock := futex.LockWord(old, thread, t.exists)
@@ -84,7 +84,7 @@ func (t task) acquire(key mem.Location, w *waiter, try bool) (owner uint32, errn
 	return owner, errno
 }
 
-// prepareLock prepares the waiter of the thread for a lock at an address. The waiter is in no queue.
+// prepareLock returns the thread's waiter, prepared to wait for the PI lock at an address. The waiter is in no queue.
 func (t task) prepareLock(addr uint64) *waiter {
 	w := &t.Futexes().waiter
 	w.Thread, w.Priority, w.Word, w.Target = uint32(t.ID()), t.Priority(), addr, nil
@@ -146,8 +146,9 @@ func (t task) waitRequeue(key mem.Location, a call.Args, private bool) (uint64, 
 	return 0, errno
 }
 
-// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and others wait for it. It
-// returns their number. Errors: EAGAIN, EINVAL, EFAULT, EDEADLK, ESRCH.
+// requeueLock implements FUTEX_CMP_REQUEUE_PI: the first waiter gets the lock if it is free, and the other waiters
+// are moved to the queue of the lock. It returns the number of all these waiters. Errors: EAGAIN, EINVAL, EFAULT,
+// EDEADLK, ESRCH.
 func (t task) requeueLock(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"loam/task/futex"
 )
 
-// The locks of a thread that ends, or executes another program.
+// This file releases the locks of a thread that ends or executes another program.
 
 // Leave releases the robust futexes that a thread holds, and passes on its PI futexes. Their words show that the owner has
 // died. ends says that the thread ends: no thread will wait for it.

@@ -11,8 +11,9 @@ import (
 
 // Plain futexes: waiting while a word has a value, and waking.
 
-// wait waits while the word has a value. The time is relative, or absolute with a bitset. Errors: EAGAIN if the word has
-// another value, EINVAL, EFAULT, ETIMEDOUT, EINTR.
+// wait implements FUTEX_WAIT and FUTEX_WAIT_BITSET: it waits if the futex word has the expected value. The timeout of
+// FUTEX_WAIT is relative, and that of FUTEX_WAIT_BITSET absolute. Errors: EAGAIN if the word has another value,
+// EINVAL, EFAULT, ETIMEDOUT, EINTR.
 func (t task) wait(key mem.Location, a call.Args, absolute bool, bits uint32) (uint64, linux.Errno) {
 	if bits == 0 {
 		return 0, linux.EINVAL
@@ -50,7 +51,7 @@ func (t task) enqueue(key mem.Location, w *waiter, addr uint64, value, bits uint
 	return errno
 }
 
-// await waits until a waiter that is in a queue is woken. Errors: ETIMEDOUT, EINTR.
+// await waits until another thread wakes w, which is in the queue of a futex. Errors: ETIMEDOUT, EINTR.
 func (t task) await(w *waiter, most time.Duration) linux.Errno {
 	errno := t.Await(w.Woken, most)
 	if errno == 0 {
@@ -74,7 +75,8 @@ func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Er
 	return uint64(rouse(b.table.Wake(key, number(a.A3), bits))), 0
 }
 
-// requeue wakes some waiters and moves others to a second futex. Errors: EINVAL, EFAULT, EAGAIN.
+// requeue implements FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: it wakes some waiters and moves others to a second
+// futex. Errors: EINVAL, EFAULT, EAGAIN.
 func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uint64, linux.Errno) {
 	to, ok := t.Map().Locate(a.A5, private)
 	if !ok {
@@ -103,8 +105,8 @@ func (t task) requeue(key mem.Location, a call.Args, private, compare bool) (uin
 	return uint64(n), 0
 }
 
-// requeue wakes some waiters of key in the bucket from, and moves others to the futex to in the bucket other. It returns their
-// numbers. The caller holds the locks of both buckets.
+// requeue wakes some waiters of a futex (key) in the first bucket (from), and moves others to a second futex (to) in
+// the second bucket (other). It returns the numbers of both. The caller holds the locks of both buckets.
 func requeue(from, other *bucket, key, to mem.Location, wake, move int) (woken, moved int) {
 	if from == other {
 		list, moved := from.table.Requeue(key, to, wake, move)
@@ -117,7 +119,8 @@ func requeue(from, other *bucket, key, to mem.Location, wake, move int) (woken, 
 	return rouse(list), len(others)
 }
 
-// wakeOp changes a second word, and wakes waiters of both. Errors: EINVAL, EFAULT, ENOSYS.
+// wakeOp implements FUTEX_WAKE_OP: it changes a second futex word, and wakes waiters of both futexes. Errors:
+// EINVAL, EFAULT, ENOSYS.
 func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux.Errno) {
 	second, ok := t.Map().Locate(a.A5, private)
 	if !ok {

@@ -2,10 +2,12 @@ package futexcall
 
 import "loam/abi/linux"
 
-// The words of futexes. A program changes the words of its locks by atomic instructions while the kernel changes them, so the
-// kernel compares and swaps, too. An access without the lock makes the page present, so that no page is loaded with the lock.
+// The words of futexes. A program changes the words of its locks by atomic instructions while the kernel changes
+// them, so the kernel compares and swaps, too. Before the lock of Objects is acquired, an access to the word makes
+// the page present, so that no page is loaded while the lock is held.
 
-// expect returns EAGAIN if a word does not have a value. Errors: EAGAIN, EFAULT.
+// expect returns 0 if the word at an address has the given value, and otherwise an error. Errors: EAGAIN,
+// EFAULT.
 func expect(c Caller, addr uint64, value uint32) linux.Errno {
 	v, errno := c.Load(addr)
 	if errno == 0 && v != value {
@@ -14,7 +16,7 @@ func expect(c Caller, addr uint64, value uint32) linux.Errno {
 	return errno
 }
 
-// writable makes the page of a word present and writable. The caller does not hold the lock.
+// writable makes the page of a word present and writable. The caller does not hold the lock of Objects.
 func writable(c Caller, addr uint64) linux.Errno {
 	v, errno := c.Load(addr)
 	if errno == 0 {
@@ -23,8 +25,8 @@ func writable(c Caller, addr uint64) linux.Errno {
 	return errno
 }
 
-// update changes a word by a function of its value, atomically, and returns the new value. change returns an errno to leave
-// the word unchanged. The caller holds the lock.
+// update changes a word by a function of its value, atomically, and returns the new value. The function change returns
+// an errno to leave the word unchanged. The caller holds the lock of Objects.
 func update(c Caller, addr uint64, change func(old uint32) (uint32, linux.Errno)) (uint32, linux.Errno) {
 	old, errno := c.Load(addr)
 	for errno == 0 {

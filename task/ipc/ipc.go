@@ -59,7 +59,7 @@ type task struct {
 // forever is the duration of a wait without a timeout.
 const forever time.Duration = -1
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Serves reports whether a system call belongs to System V IPC.
@@ -198,7 +198,7 @@ func putInts(b []byte, ints ...int) {
 	}
 }
 
-// statted returns the object for IPC_STAT, by its ID, or for variants such as SHM_STAT, by its place in the table.
+// statted returns the object for IPC_STAT, by its ID, or for variants such as SHM_STAT, by its index in the table.
 func statted[T any](c sysv.Caller, a call.Args, byID, any bool, find, at func(sysv.Caller, int32, uint32) (T, linux.Errno)) (T, linux.Errno) {
 	access := uint32(0o444)
 	switch {

@@ -35,7 +35,8 @@ func shmget(t task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// region records that the number of mappings of a segment has changed by n. The caller holds the lock of a map.
+// region adds n to the number of mappings of a segment, and frees a removed segment that has no mapping any
+// more. The caller holds the lock of a map.
 func (i *Objects) region(g *sysv.Segment, n int) {
 	i.mu.Lock()
 	gone := i.state.Region(g, n)
@@ -117,7 +118,7 @@ func shmdt(t task, a call.Args) (uint64, linux.Errno) {
 	return 0, file.ToErrno(err)
 }
 
-// left records the process and the time at which mappings of segments ended.
+// left records, in the segments with the given memory, that the process of c has detached them now.
 func (i *Objects) left(c sysv.Caller, memory ...any) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

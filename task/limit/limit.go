@@ -43,8 +43,8 @@ func May(own, other *credential.Set) bool {
 	return same || own.Has(linux.CAP_SYS_RESOURCE)
 }
 
-// Check returns the new limit of a resource, if a thread with the credentials own may replace the limit old by to. Errors:
-// EINVAL, EPERM.
+// Check returns the new limit of a resource, if a thread with the credentials own may
+// replace the old limit by a new one (the parameter to). Errors: EINVAL, EPERM.
 func Check(resource uint64, old, to linux.Rlimit, own *credential.Set) (linux.Rlimit, linux.Errno) {
 	switch {
 	case to.Cur > to.Max:

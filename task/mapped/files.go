@@ -50,7 +50,7 @@ type File struct {
 // New returns the Files whose pages are in the page cache c.
 func New(c *cache.Cache) *Files { return &Files{cache: c, known: map[fs.Node]*File{}} }
 
-// pager reads and writes pages of a file of the tree.
+// pager reads and writes pages of a file through a handle of its file system.
 type pager struct{ handle atomic.Pointer[fs.Handle] }
 
 func newPager(h fs.Handle) *pager {
@@ -189,7 +189,7 @@ func (m *File) join(f posix.Mapped) {
 	m.pager.handle.Store(&f.Handle)
 }
 
-// close releases the pages and the handles. Changed pages of a file that has a name are written
+// close releases the pages and the handles. If the file still has a name, its changed pages are first written
 // back.
 func (m *File) close() {
 	if m.own {
@@ -206,7 +206,8 @@ func (m *File) close() {
 	}
 }
 
-// contentOf returns the page cache of a file whose file system keeps its content in one, or nil.
+// contentOf returns the cached pages that are the content of a file in memory, or nil for a file of another
+// file system.
 func contentOf(h fs.Handle) *cache.File {
 	if p, ok := h.(fs.Paged); ok {
 		f, _ := p.Content().(*cache.File)
@@ -215,7 +216,8 @@ func contentOf(h fs.Handle) *cache.File {
 	return nil
 }
 
-// Unhold ends the effect of earlier calls of Object for these files.
+// Unhold allows the release of files that Object has returned. The caller has mapped them, or does not need
+// them any more.
 func (s *Files) Unhold(all ...*File) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

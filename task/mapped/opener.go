@@ -24,7 +24,7 @@ func NewOpener(files *Files, p *posix.Process) *Opener { return &Opener{process:
 // Release ends the use of the files that were opened. Those without a mapping can then be closed.
 func (o *Opener) Release() { o.files.Unhold(o.held...) }
 
-// Last returns the newest file that was opened. The caller must not use its handle.
+// Last returns the file that the last call of Open has opened. The caller must not use its handle.
 func (o *Opener) Last() posix.Mapped { return o.last }
 
 // Open returns an executable file, relative to a directory descriptor.

@@ -34,7 +34,7 @@ func adopt(t Caller) func(credential.Set, linux.Errno) (uint64, linux.Errno) {
 	}
 }
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 func flag(on bool) uint64 {

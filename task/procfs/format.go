@@ -23,7 +23,7 @@ var states = map[byte]string{
 	'Z': "Z (zombie)", 'X': "X (dead)",
 }
 
-// stat returns the 52 fields of proc_pid_stat(5). open means that the reader may see addresses.
+// stat returns the 52 fields of proc_pid_stat(5). The parameter open is true if the reader may see addresses.
 func (s *Stat) stat(open bool) string {
 	priority := 20 + s.Nice
 	if s.Priority > 0 {

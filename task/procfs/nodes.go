@@ -265,7 +265,7 @@ type (
 	magicNode struct{ node }
 )
 
-// wrap returns a node as the type that has the methods for its kind.
+// wrap converts a node to the Go type that has the methods of its kind: a directory, a link or a file.
 func wrap(n node) fs.Node {
 	switch n.what.kind {
 	case folder:
@@ -289,7 +289,7 @@ func (l linkNode) Target() (string, error) {
 // Target implements fs.Link.
 func (m magicNode) Target() (string, error) { return "", linux.EACCES }
 
-// find returns the file to which a link leads.
+// find returns the place of the open file to which the link leads, and its path.
 func (m magicNode) find(v *fs.View) (fs.Place, string, error) {
 	p, _, err := m.process()
 	if err != nil {
@@ -361,7 +361,7 @@ func (d dirNode) Lookup(name string) (fs.Node, error) {
 	return nil, linux.ENOENT
 }
 
-// numbered returns an entry of fd or fdinfo.
+// numbered returns the entry of the directory fd or fdinfo for a descriptor.
 func (d dirNode) numbered(fd int) node {
 	n := d.node
 	n.fd, n.what = fd, descriptor

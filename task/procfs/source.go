@@ -39,7 +39,7 @@ type Process interface {
 	// address is not mapped.
 	ReadMemory(b []byte, addr uint64) int
 	WriteMemory(b []byte, addr uint64) int
-	// Present reports whether the page at an address is in memory.
+	// Present reports whether the page of the process at an address is in physical memory.
 	Present(addr uint64) bool
 
 	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one.

@@ -1,5 +1,6 @@
-// Package schedule implements the calls about scheduling (sched(7)). Nice values, scheduling policies and CPU affinity are kept and
-// reported, with the checks of Linux. They do not change the order in which threads run: the Go scheduler treats all alike.
+// Package schedule implements the calls about scheduling (sched(7)). Nice values, scheduling policies and CPU
+// affinity are kept and reported, with the checks of Linux. They do not change the order in which threads run,
+// because the Go scheduler gives all goroutines the same priority.
 package schedule
 
 import (
@@ -82,7 +83,7 @@ type Caller interface {
 // Serve executes a call.
 type Serve func(t Caller, a call.Args) (uint64, linux.Errno)
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 func flag(on bool) uint64 {
@@ -92,14 +93,14 @@ func flag(on bool) uint64 {
 	return 0
 }
 
-// word reads a 32-bit word. Errors: EFAULT.
+// word reads a 32-bit word from the memory of the caller. Errors: EFAULT.
 func word(t Caller, addr uint64) (uint32, linux.Errno) {
 	var b [4]byte
 	errno := t.Memory().Read(b[:], addr)
 	return binary.LittleEndian.Uint32(b[:]), errno
 }
 
-// put writes a structure, unless the address is 0. Errors: EFAULT.
+// put writes a structure to the memory of the caller, unless the address is 0. Errors: EFAULT.
 func put(t Caller, addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
@@ -190,7 +191,7 @@ var Calls = map[int]Serve{
 	},
 }
 
-// mayAdjust reports whether thread t may change the scheduling of thread of.
+// mayAdjust reports whether thread t may change the scheduling of another thread (the parameter of).
 func mayAdjust(t, of Thread) bool {
 	own, other := t.Identity(), of.Identity()
 	return own.EUID == other.UID || own.EUID == other.EUID || own.Has(linux.CAP_SYS_NICE)
@@ -199,8 +200,8 @@ func mayAdjust(t, of Thread) bool {
 // Bounds of nice values. getpriority(2) returns niceTop minus the nice value.
 const lowestNice, highestNice, niceTop = -20, 19, 20
 
-// mayNice reports whether thread t may set the nice value of thread of (RLIMIT_NICE). The caller holds the lock that guards
-// Traits.
+// mayNice reports whether thread t may set the nice value of another thread, the
+// parameter of (RLIMIT_NICE). The caller holds the lock that guards Traits.
 func mayNice(t, of Thread, nice int) bool {
 	return nice >= of.Traits().Nice || uint64(niceTop-nice) <= of.Limit(linux.RLIMIT_NICE) || t.Identity().Has(linux.CAP_SYS_NICE)
 }

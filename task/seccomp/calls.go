@@ -126,7 +126,8 @@ func addFilter(t Caller, flags uint32, at uint64) (uint64, linux.Errno) {
 }
 
 // synchronize sets the filter chain of all other threads of the process, whose chains it must extend. If a thread has
-// a chain that it does not extend, synchronize changes nothing and returns the thread's ID. The caller holds the lock of chains.
+// a chain that it does not extend, synchronize changes nothing and returns the thread's ID. The caller holds the lock
+// that guards all chains of filters.
 func synchronize(t Caller, next *Filter) uint64 {
 	for o := range t.Others() {
 		if f := o.Filters(); f.IsStrict() || !f.Descends(t.Filters()) {

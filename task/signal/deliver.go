@@ -35,7 +35,8 @@ func (t *Thread) Take(s Set) (Info, bool) {
 	return t.process.pending.take(s)
 }
 
-// Deliver changes mask and dispositions as the delivery of a signal does. Its Effect is None for a signal that is ignored.
+// Deliver changes mask and dispositions as the delivery of a signal does. If the signal is ignored, the Effect of the
+// result is None.
 func (t *Thread) Deliver(i Info) Delivery {
 	p := t.process
 	a := p.actions[i.Signal]

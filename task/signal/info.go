@@ -14,7 +14,7 @@ func (i Info) Put(b []byte) {
 	switch {
 	case i.Addr != 0:
 		le.PutUint64(b[16:], i.Addr)
-		le.PutUint64(b[24:], i.Value) // for SIGSYS
+		le.PutUint64(b[24:], i.Value) // used only by SIGSYS (si_syscall and si_arch), and 0 for other signals
 	default:
 		le.PutUint32(b[16:], uint32(i.PID))
 		le.PutUint32(b[20:], i.UID)

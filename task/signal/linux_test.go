@@ -32,7 +32,8 @@ func effectHere(n Number) Effect {
 
 func effectOnLinux(t *testing.T, n Number) Effect {
 	t.Helper()
-	// A group of its own, with a parent outside: in an orphaned group terminal stops do nothing.
+	// The child leads a process group of its own, and its parent is outside of the group. In an orphaned
+	// group, the signals by which a terminal stops processes would have no effect.
 	attr := &syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setpgid: true}}
 	pid, err := syscall.ForkExec("/bin/sleep", []string{"sleep", "10"}, attr)
 	if err != nil {

@@ -140,7 +140,7 @@ func (t *Thread) Seek(s Set) {
 	t.SetMask(t.Mask() &^ s)
 }
 
-// Sought ends Seek.
+// Sought ends the effect of Seek: it blocks the signals again.
 func (t *Thread) Sought() {
 	t.SetMask(t.Mask() | t.sought)
 	t.sought = 0
@@ -194,8 +194,8 @@ func (p *Process) fatal(n Number) bool {
 	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate
 }
 
-// discards reports whether a signal is dropped when it is sent, because it is ignored. It is not dropped if a thread that
-// could take it blocks it, because there may be a handler when it is unblocked.
+// discards reports whether signal n is dropped when it is sent, because the process ignores it. A signal that the
+// receiving thread blocks is kept, because the program may set a handler before the thread unblocks the signal.
 func (p *Process) discards(to *Thread, n Number) bool {
 	if p.Init && p.actions[n].Handler == Default {
 		return true

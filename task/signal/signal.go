@@ -1,9 +1,10 @@
 // Package signal keeps the signals of processes: what is pending, blocked, ignored or handled,
 // and what happens when one is delivered (signal(7), sigaction(2); POSIX.1-2017, 2.4).
 //
-// It is a pure machine. A Process holds the dispositions and the signals sent to the process
-// as a whole; a Thread holds its mask and the signals sent to it alone. The caller owns both and
-// serialises calls for one process; it wakes, stops, continues and ends threads as results say.
+// It is a pure state machine: it does not wait, and takes no lock. A Process holds the dispositions and the
+// signals sent to the process as a whole; a Thread holds its mask and the signals sent to it alone. The
+// caller owns both and serialises calls for one process; it wakes, stops, continues and ends threads as
+// results say.
 // Only the goroutine of a thread changes its mask, and it needs no lock to do so: Send makes a
 // signal pending before it looks for a thread that does not block the signal, and the thread
 // changes its mask before it looks at the pending signals (Deliverable).
@@ -14,9 +15,9 @@
 //	     ─▶ pending ─ Next ─▶ handler | terminate | stop | continue | nothing
 //	               ─ Take ─▶ sigtimedwait, signalfd
 //
-// A standard signal (1 to 31) is pending once; real-time signals (32 to 64) queue in order. Of
-// several, a thread gets first those caused by its own instructions, then the lowest number; its own
-// before the process's.
+// A standard signal (1 to 31) is pending once; real-time signals (32 to 64) queue in order. If several are
+// pending, a thread first gets the signals that its own instructions have caused, then the others by their
+// numbers; signals sent to the thread come before signals sent to the process.
 package signal
 
 import (

@@ -61,7 +61,7 @@ func (c *Caller) Prepare(q *Attributes) linux.Errno {
 	return c.errno
 }
 
-// do makes a call.
+// do makes a system call of the child and returns its result, unless an earlier call has failed.
 func (c *Caller) do(number uint64, args ...uint64) uint64 {
 	if c.errno != 0 {
 		return 0
@@ -73,14 +73,14 @@ func (c *Caller) do(number uint64, args ...uint64) uint64 {
 	return n
 }
 
-// try makes a call and ignores its error.
+// try makes a system call of the child and ignores its error.
 func (c *Caller) try(number uint64, args ...uint64) {
 	before := c.errno
 	c.do(number, args...)
 	c.errno = before
 }
 
-// relate sets the session and the process group.
+// relate sets the session and the process group of the child.
 func (c *Caller) relate(q *Attributes) {
 	if len(q.Ambient) > 0 {
 		c.do(linux.SYS_PRCTL, linux.PR_SET_KEEPCAPS, 1)
@@ -104,7 +104,8 @@ func (c *Caller) relate(q *Attributes) {
 	}
 }
 
-// restrict sets the root folder, the user, the capabilities, the working folder and the death signal.
+// restrict sets the root folder, the user, the capabilities, the working folder and the parent death signal
+// of the child.
 func (c *Caller) restrict(q *Attributes) {
 	if q.Root != "" {
 		c.do(linux.SYS_CHROOT, c.Memory.text(q.Root))

@@ -52,7 +52,7 @@ func (s *State) Queue(c Caller, id int32, access uint32) (*Queue, linux.Errno) {
 	return q, errno
 }
 
-// QueueAt returns the queue in a place of the table, if the caller may access it. Errors: EINVAL, EACCES.
+// QueueAt returns the queue at an index of the table, if the caller may access it. Errors: EINVAL, EACCES.
 func (s *State) QueueAt(c Caller, place int32, access uint32) (*Queue, linux.Errno) {
 	q, errno := s.queues.at(place)
 	if errno == 0 && !q.allows(c, access) {
@@ -193,7 +193,8 @@ func (q *Queue) choose(kind int64, flags int) int {
 	return best
 }
 
-// QueueTotals returns the number of queues, of messages and of their bytes, and the highest place of the table in use.
+// QueueTotals returns the number of queues, of messages and of their bytes, and the highest index of the table in
+// use.
 func (s *State) QueueTotals() (count, messages int, bytes uint64, highest int32) {
 	for _, q := range s.queues.all() {
 		messages += len(q.messages)

@@ -83,7 +83,7 @@ func (s *State) Set(c Caller, id int32, access uint32) (*Set, linux.Errno) {
 	return t, errno
 }
 
-// SetAt returns the semaphore set in a place of the table, if the caller may access it.
+// SetAt returns the semaphore set at an index of the table, if the caller may access it.
 func (s *State) SetAt(c Caller, place int32, access uint32) (*Set, linux.Errno) {
 	t, errno := s.sets.at(place)
 	if errno == 0 && !t.allows(c, access) {
@@ -111,8 +111,9 @@ func (o *Operation) finish(errno linux.Errno) {
 	o.Wake()
 }
 
-// Operate executes operations all at once or not at all (semop(2)). If one of them is not possible yet, it returns a waiting
-// Operation; wake is called when the Operation has ended. Errors: EINVAL, E2BIG, EFBIG, EACCES, EAGAIN, ERANGE.
+// Operate executes operations all at once or not at all (semop(2)). If one of them is not possible yet, it returns a
+// waiting Operation; the function wake is called when the Operation has ended. Errors: EINVAL, E2BIG, EFBIG, EACCES,
+// EAGAIN, ERANGE.
 func (s *State) Operate(c Caller, id int32, ops []Op, undo Undo, wake func()) (*Operation, linux.Errno) {
 	t, errno := s.sets.find(id)
 	if errno != 0 {
@@ -209,7 +210,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // another of its operations, which has IPC_NOWAIT, is now impossible
+				errno = linux.EAGAIN // another operation of the same call is impossible now, and that one has IPC_NOWAIT
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--
@@ -286,7 +287,7 @@ func (s *State) Leave(c Caller, undo Undo) {
 	}
 }
 
-// SetTotals returns the number of sets, the number of semaphores, and the highest place of the table in use.
+// SetTotals returns the number of sets, the number of semaphores, and the highest index of the table in use.
 func (s *State) SetTotals() (count, semaphores int, highest int32) {
 	for _, t := range s.sets.all() {
 		semaphores += len(t.semaphores)

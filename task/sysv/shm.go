@@ -67,7 +67,8 @@ func (s *State) Segment(c Caller, id int32, access uint32) (*Segment, linux.Errn
 	return g, errno
 }
 
-// SegmentAt returns the segment in a place of the table, if the caller may access it. access is as for Segment.
+// SegmentAt returns the segment at an index of the table, if the caller may access it. access is as for
+// Segment.
 func (s *State) SegmentAt(c Caller, place int32, access uint32) (*Segment, linux.Errno) {
 	g, errno := s.segments.at(place)
 	if errno == 0 && !g.allows(c, access) {
@@ -115,7 +116,8 @@ func (s *State) RemoveSegment(c Caller, g *Segment) (bool, linux.Errno) {
 	return s.gone(g), 0
 }
 
-// SegmentTotals returns the number of segments, their pages, the pages in memory, and the highest place of the table in use.
+// SegmentTotals returns the number of segments, their pages, the pages in memory, and the highest index of the table
+// in use.
 func (s *State) SegmentTotals() (count int, pages, resident uint64, highest int32) {
 	for _, g := range s.segments.all() {
 		resident += g.Resident()

@@ -1,12 +1,12 @@
 // Package sysv keeps System V's interprocess communication: shared memory segments, sets of semaphores and queues of messages,
 // with their keys, permissions and limits (sysvipc(7)).
 //
-// It is a pure machine. The caller has one lock around a State, copies structures from and to programs, supplies the time in
-// each Caller, and parks a thread whose operation is not possible yet. A Waiter calls its Wake when the operation may have
-// become possible.
+// It is a pure state machine: it does not wait, and takes no lock. The caller has one lock around a State, copies
+// structures from and to programs, supplies the time in each Caller, and parks a thread whose operation is not
+// possible yet. A Waiter calls its Wake when the operation may have become possible.
 //
-// The ID of an object consists of its place in a table and the number of objects that the place has had. A key is mapped to an ID.
-// An object with the key IPC_PRIVATE is found by its ID only.
+// The ID of an object consists of its index in a table and the number of objects that were stored there so far. A key
+// is mapped to an ID. An object with the key IPC_PRIVATE is found by its ID only.
 package sysv
 
 import (
@@ -70,19 +70,19 @@ func (p *Permissions) Set(c Caller, uid, gid, mode uint32) linux.Errno {
 // object is the interface that all kinds of objects have in common.
 type object interface{ permissions() *Permissions }
 
-// The number of places in a table, and the bits of an ID that contain the place.
+// The number of elements of a table, and the bits of an ID that contain the index.
 const (
 	placeBits = 15
 	placeMask = 1<<placeBits - 1
 )
 
-// table holds the objects of one kind. A free place is nil.
+// table holds the objects of one kind. A free element is nil.
 type table[T object] struct {
 	places []T
 	used   []bool
-	keys   map[int32]int // place of each object that has a key
+	keys   map[int32]int // index of each object that has a key
 	most   int
-	last   int // place of the newest object
+	last   int // index of the newest object
 	serial int32
 	count  int
 }
@@ -123,7 +123,7 @@ func (t *table[T]) find(id int32) (o T, errno linux.Errno) {
 	return t.places[at], 0
 }
 
-// at returns the object in a place (SHM_STAT and the like). Errors: EINVAL.
+// at returns the object at an index (SHM_STAT and similar operations). Errors: EINVAL.
 func (t *table[T]) at(place int32) (o T, errno linux.Errno) {
 	if place < 0 || int(place) >= len(t.used) || !t.used[place] {
 		return o, linux.EINVAL
@@ -148,7 +148,7 @@ func (t *table[T]) remove(o T) {
 	t.count--
 }
 
-// highest returns the highest place in use, or 0.
+// highest returns the highest index in use, or 0.
 func (t *table[T]) highest() int32 {
 	for i := len(t.used) - 1; i > 0; i-- {
 		if t.used[i] {
@@ -158,7 +158,7 @@ func (t *table[T]) highest() int32 {
 	return 0
 }
 
-// all returns the objects in the order of places.
+// all returns the objects in the order of their indices.
 func (t *table[T]) all() (list []T) {
 	for i, used := range t.used {
 		if used {

@@ -66,8 +66,8 @@ func Hit(status uint64) bool { return status&debugHit != 0 }
 // step is the bit BS of DR6.
 const step = 1 << 14
 
-// Trapped records a debug exception; status is the value of DR6. It reports whether an instruction breakpoint was hit: the
-// thread must then execute the instruction with FlagResume.
+// Trapped records a debug exception; status is the value of DR6. Trapped reports whether an instruction breakpoint
+// was hit: the thread must then execute the instruction with FlagResume.
 func (d *DebugRegisters) Trapped(status uint64) (instruction bool) {
 	for n := range DebugCount {
 		if status>>n&1 != 0 && d[debugControl]>>(16+4*n)&3 == 0 {

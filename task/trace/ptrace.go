@@ -52,7 +52,8 @@ func Call(t Thread, a call.Args) (uint64, linux.Errno) {
 	return locked(t, func() (uint64, linux.Errno) { return 0, control(t, a) })
 }
 
-// traceMe implements PTRACE_TRACEME: the thread that created the process becomes the tracer. The caller holds the lock.
+// traceMe implements PTRACE_TRACEME: the thread that created the process becomes the tracer. The caller holds the
+// lock of System.
 func traceMe(t Thread) (uint64, linux.Errno) {
 	p, s := t.Process(), t.System()
 	parent := s.Process(p.Node().Parent())
@@ -73,7 +74,7 @@ func traceMe(t Thread) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// attachTo makes thread t the tracer of the thread with an ID. The caller holds the lock.
+// attachTo makes thread t the tracer of the thread with an ID. The caller holds the lock of System.
 func attachTo(t Thread, id uint64, seize bool, options uint64) linux.Errno {
 	of := t.System().Thread(family.PID(number(id)))
 	switch {
@@ -90,7 +91,8 @@ func attachTo(t Thread, id uint64, seize bool, options uint64) linux.Errno {
 	return 0
 }
 
-// tracing returns the thread with an ID, which t traces and which is stopped. The caller holds the lock. Errors: ESRCH.
+// tracing returns the thread with an ID, which t traces and which is stopped. The caller holds the lock of System.
+// Errors: ESRCH.
 func tracing(t Thread, id uint64) (*Tracee, linux.Errno) {
 	x, errno := traces(t, id)
 	if errno == 0 && (!x.stopped || x.listening) {
@@ -99,7 +101,7 @@ func tracing(t Thread, id uint64) (*Tracee, linux.Errno) {
 	return x, errno
 }
 
-// traces returns the thread with an ID, which t traces. The caller holds the lock. Errors: ESRCH.
+// traces returns the thread with an ID, which t traces. The caller holds the lock of System. Errors: ESRCH.
 func traces(t Thread, id uint64) (*Tracee, linux.Errno) {
 	of := t.System().Thread(family.PID(number(id)))
 	if of == nil || of.Links().Traced == nil || of.Links().Traced.by != t {
@@ -108,7 +110,8 @@ func traces(t Thread, id uint64) (*Tracee, linux.Errno) {
 	return of.Links().Traced, 0
 }
 
-// control executes the requests that resume a thread or change how it is traced. The caller holds the lock.
+// control executes the requests that resume a thread or change how it is traced. The caller holds the lock of
+// System.
 func control(t Thread, a call.Args) linux.Errno {
 	find := tracing
 	if a.A1 == linux.PTRACE_KILL || a.A1 == linux.PTRACE_INTERRUPT {
@@ -164,7 +167,7 @@ func control(t Thread, a call.Args) linux.Errno {
 	return 0
 }
 
-// peekPoke implements PTRACE_PEEKDATA and PTRACE_POKEDATA. Errors: EIO where there is no memory.
+// peekPoke implements PTRACE_PEEKDATA and PTRACE_POKEDATA. Errors: EIO for an address that is not mapped.
 func peekPoke(t Thread, a call.Args) (uint64, linux.Errno) {
 	s := t.System()
 	s.Lock()
@@ -284,8 +287,8 @@ func registerSet(t Thread, a call.Args) (uint64, linux.Errno) {
 	return 0, t.Memory().Write(a.A4+wordSize, binary.LittleEndian.AppendUint64(nil, uint64(len(b))))
 }
 
-// LoadDebug passes the debug registers of a traced thread to the machine. The next entry to ring 3 loads all registers. The
-// caller holds the lock, and the thread does not run.
+// LoadDebug passes the debug registers of a traced thread to the machine. The next entry to ring 3 loads all
+// registers. The caller holds the lock of System, and the thread does not run.
 func LoadDebug(t Thread) {
 	x := t.Links().Traced
 	if x == nil {

@@ -40,7 +40,8 @@ func frameRegisters(f *amd64.Frame) [27]*uint64 {
 	}
 }
 
-// Results of an interrupted call, which a debugger sees before it is made again (Linux's include/linux/errno.h).
+// Results of an interrupted system call that a debugger sees before the call is made again (Linux's
+// include/linux/errno.h).
 const (
 	restartSystem   = 512 // ERESTARTSYS: restarts unless a handler without SA_RESTART runs
 	restartNoHand   = 514 // ERESTARTNOHAND: restarts unless a handler runs

@@ -36,8 +36,8 @@ type Tracee struct {
 	status int32
 }
 
-// view returns the state of the thread that its tracer reads and changes. The thread is stopped, and the caller holds the
-// lock.
+// view returns the state of the thread that its tracer reads and changes. The thread is stopped, and the caller holds
+// the lock of System.
 func (x *Tracee) view() Stopped {
 	t := x.task
 	return Stopped{State: &x.State, Thread: t.Machine(), Again: t.Again(), Signals: t.Signals(), Attend: func() { t.Attend() }}
@@ -46,7 +46,7 @@ func (x *Tracee) view() Stopped {
 // eventCode returns the code of a stop for an event.
 func eventCode(event int32) int32 { return linux.SIGTRAP | event<<8 }
 
-// attach makes by the tracer of t. The caller holds the lock.
+// attach makes another thread (the parameter by) the tracer of the thread t. The caller holds the lock of System.
 func attach(t Thread, by Thread, seized bool, options uint64) *Tracee {
 	x := &Tracee{task: t, by: by, seized: seized, State: State{Options: options}}
 	t.Links().Traced, t.Signals().Traced = x, true
@@ -54,7 +54,8 @@ func attach(t Thread, by Thread, seized bool, options uint64) *Tracee {
 	return x
 }
 
-// untrace ends the tracing. The thread continues with signal n, unless n is 0. The caller holds the lock.
+// untrace ends the tracing. The thread continues with signal n, unless n is 0. The caller holds the lock of
+// System.
 func (x *Tracee) untrace(n signal.Number) {
 	by := x.by
 	for i, o := range by.Links().Tracees {
@@ -81,7 +82,7 @@ func (x *Tracee) untrace(n signal.Number) {
 	}
 }
 
-// release lets a stopped thread continue. The caller holds the lock.
+// release lets a stopped thread continue. The caller holds the lock of System.
 func (x *Tracee) release(n signal.Number) {
 	if x.stopped {
 		x.stopped, x.listening, x.news, x.inject = false, false, false, n
@@ -89,11 +90,12 @@ func (x *Tracee) release(n signal.Number) {
 	}
 }
 
-// hook sets the flag that makes system calls of the thread check for a tracer. The caller holds the lock.
+// hook sets the flag that makes system calls of the thread check for a tracer. The caller holds the lock of
+// System.
 func (x *Tracee) hook() { x.task.Hook(x.calls || x.step || x.Debug.Active()) }
 
-// stop stops the thread until the tracer resumes it, or until the process ends. It returns the signal with which the thread
-// was resumed. The caller holds the lock, which is released during the stop.
+// stop stops the thread until the tracer resumes it, or until the process ends. It returns the signal with which the
+// thread was resumed. The caller holds the lock of System, which is released during the stop.
 func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	x, p, s := t.Links().Traced, t.Process(), t.System()
 	if x == nil || !x.exiting && (p.Ending() || t.Dismissed()) {
@@ -140,8 +142,8 @@ func stopInfo(t Thread, n signal.Number, code int32) *signal.Info {
 	return &signal.Info{Signal: n, Code: code, PID: int32(t.ID()), UID: t.Identity().UID}
 }
 
-// Event stops the thread for an event, if the tracer has requested this event. message is returned by PTRACE_GETEVENTMSG. It
-// reports whether the thread has stopped.
+// Event stops the thread for an event, if the tracer has requested this event. The tracer reads message by
+// PTRACE_GETEVENTMSG. Event reports whether the thread has stopped.
 func Event(t Thread, event int32, message uint64) bool {
 	s := t.System()
 	s.Lock()
@@ -156,8 +158,8 @@ func Event(t Thread, event int32, message uint64) bool {
 	return true
 }
 
-// Job stops a traced thread for a stop of its process, for the end of that stop, or for PTRACE_INTERRUPT. It reports whether
-// the thread has stopped. The caller holds the lock.
+// Job stops a traced thread if its process has stopped, if such a stop has ended (PTRACE_SEIZE), or after
+// PTRACE_INTERRUPT. It reports whether the thread has stopped. The caller holds the lock of System.
 func Job(t Thread) bool {
 	x, p := t.Links().Traced, t.Process()
 	switch {
@@ -182,11 +184,12 @@ func Job(t Thread) bool {
 	return true
 }
 
-// Roams reports whether the tracer has resumed the thread while its process is stopped. The caller holds the lock.
+// Roams reports whether the tracer has resumed the thread while its process is stopped. The caller holds the lock
+// of System.
 func Roams(t Thread) bool { return t.Links().Traced != nil && t.Links().Traced.joined }
 
-// NotifyContinued makes threads that were attached by PTRACE_SEIZE report that a stop of the process has ended. The caller
-// holds the lock.
+// NotifyContinued makes threads that were attached by PTRACE_SEIZE report that a stop of the process has ended. The
+// caller holds the lock of System.
 func NotifyContinued(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && x.seized {
@@ -199,8 +202,8 @@ func NotifyContinued(p Process) {
 	}
 }
 
-// NextDelivery returns the next signal to deliver. The tracer of the thread sees it first, and may replace or drop it. The
-// caller holds the lock.
+// NextDelivery returns the next signal to deliver. The tracer of the thread sees it first, and may replace or drop
+// it. The caller holds the lock of System.
 func NextDelivery(t Thread) signal.Delivery {
 	for t.Links().Traced != nil {
 		i, ok := t.Signals().Dequeue()
@@ -238,7 +241,8 @@ func signalStop(t Thread, i signal.Info) (signal.Info, bool) {
 	return info, true
 }
 
-// callStop stops the thread at the beginning or the end of a system call. The caller holds the lock.
+// callStop stops the thread at the beginning or the end of a system call. The caller holds the lock of
+// System.
 func callStop(t Thread, entry bool) {
 	x := t.Links().Traced
 	if x == nil || !x.calls {
@@ -333,8 +337,9 @@ func Exec(t Thread, former uint64) {
 	}
 }
 
-// Inherit makes the tracer of t also trace a new child of t, if the tracer has requested that or the call has CLONE_PTRACE.
-// The child begins with a stop. It returns the event that t reports; 0: none. The caller holds the lock.
+// Inherit makes the tracer of t also trace a new child of t, if the tracer has requested that or the call has
+// CLONE_PTRACE. The child begins with a stop. It returns the event that t reports; 0: none. The caller holds the lock
+// of System.
 func Inherit(t, child Thread, flags, sig uint64) (event int32) {
 	x := t.Links().Traced
 	if x == nil {
@@ -377,8 +382,8 @@ func Exit(t Thread, status int32) {
 	stop(t, code, stopInfo(t, linux.SIGTRAP, code))
 }
 
-// KillExiting resumes threads that have stopped at their end, because the process has been killed. The caller holds the
-// lock.
+// KillExiting resumes threads that have stopped at their end, because the process has been killed. The caller holds
+// the lock of System.
 func KillExiting(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && x.exiting {
@@ -387,8 +392,8 @@ func KillExiting(p Process) {
 	}
 }
 
-// Gone records the end of a thread. Its tracer can wait for it, and the threads that it traced have no tracer any more. It
-// reports whether the ID of the thread stays in use. The caller holds the lock.
+// Gone records the end of a thread. Its tracer can wait for it, and the threads that it traced have no tracer any
+// more. It reports whether the ID of the thread stays in use. The caller holds the lock of System.
 func Gone(t Thread, status int32) (kept bool) {
 	for len(t.Links().Tracees) > 0 {
 		x := t.Links().Tracees[0]
@@ -417,8 +422,8 @@ func Gone(t Thread, status int32) (kept bool) {
 	return true
 }
 
-// EndProcess reports the end of a process to the tracer of its first thread. It reports whether the parent is notified only
-// after the tracer. The caller holds the lock.
+// EndProcess reports the end of a process to the tracer of its first thread. It reports whether the parent is
+// notified only after the tracer. The caller holds the lock of System.
 func EndProcess(p Process) (held bool) {
 	x := p.Links().First
 	switch {
@@ -433,7 +438,7 @@ func EndProcess(p Process) (held bool) {
 	return true
 }
 
-// forget frees the ID that an ended traced thread has kept. The caller holds the lock.
+// forget frees the ID that an ended traced thread has kept. The caller holds the lock of System.
 func (x *Tracee) forget() {
 	t := x.task
 	p, s := t.Process(), t.System()
@@ -455,7 +460,8 @@ func (x *Tracee) forget() {
 	}
 }
 
-// Replaced removes the record of the first thread when another thread gets its ID by execve. The caller holds the lock.
+// Replaced removes the record of the first thread when another thread gets its ID by execve. The caller holds the
+// lock of System.
 func Replaced(p Process) {
 	if p.Links().First != nil {
 		p.Links().First.untrace(0)
@@ -464,7 +470,7 @@ func Replaced(p Process) {
 }
 
 // Unsafe reports whether execve must not grant privileges, because the tracer would not be permitted to trace the new
-// program. The caller holds the lock.
+// program. The caller holds the lock of System.
 func Unsafe(p Process) bool {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && !x.by.Identity().Has(linux.CAP_SYS_PTRACE) {
@@ -494,7 +500,7 @@ func Filtered(t Thread, number uint64, data uint32) (uint64, bool) {
 	return x.Number, int64(x.Number) >= 0 && !t.Process().Ending()
 }
 
-// Unjoin makes each traced thread report the next stop of its process. The caller holds the lock.
+// Unjoin makes each traced thread report the next stop of its process. The caller holds the lock of System.
 func Unjoin(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil {
@@ -503,7 +509,8 @@ func Unjoin(p Process) {
 	}
 }
 
-// Rejoin makes traced threads that run take part in the current stop of their process. The caller holds the lock.
+// Rejoin makes traced threads that run take part in the current stop of their process. The caller holds the lock
+// of System.
 func Rejoin(p Process) {
 	for t := range p.Threads() {
 		if x := t.Links().Traced; x != nil && !x.stopped {
@@ -513,13 +520,15 @@ func Rejoin(p Process) {
 	}
 }
 
-// NotifyEnd notifies the tracer of the first thread of a process that has ended: see EndProcess. The caller holds the lock.
+// NotifyEnd notifies the tracer of the first thread of a process that has ended: see EndProcess. The caller holds the
+// lock of System.
 func NotifyEnd(p Process) {
 	x := p.Links().First
 	notifyTracer(x.by.Process(), x.task, signal.ChildCode(p.Status()), p.Status())
 }
 
-// NewProgram clears the debug registers of a thread that executes another program. The caller holds the lock.
+// NewProgram clears the debug registers of a thread that executes another program. The caller holds the lock
+// of System.
 func NewProgram(t Thread) {
 	if x := t.Links().Traced; x != nil {
 		x.Debug = DebugRegisters{}
@@ -527,7 +536,8 @@ func NewProgram(t Thread) {
 	}
 }
 
-// By returns the tracer, and IsStopped reports whether the thread is stopped. The caller holds the lock.
+// By returns the tracer, and IsStopped reports whether the thread is stopped. The caller holds the lock of
+// System.
 func (x *Tracee) By() Thread { return x.by }
 
 func (x *Tracee) IsStopped() bool { return x.stopped }

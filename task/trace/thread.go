@@ -47,7 +47,7 @@ type Process interface {
 	// Forker returns the ID of the thread that has created the process; 0: none.
 	Forker() family.PID
 	// Borrow returns the memory of the process, and a function that ends its use. It returns nil after the end of the
-	// process. The lock need not be held.
+	// process. The lock of System need not be held.
 	Borrow() (m *mem.Map, leave func())
 }
 
@@ -92,14 +92,14 @@ type ProcessLinks struct {
 	First *Tracee // the Tracee of the first thread, after that thread has ended
 }
 
-// locked calls f while it holds the lock.
+// locked calls f while it holds the lock of System.
 func locked(t Thread, f func() (uint64, linux.Errno)) (uint64, linux.Errno) {
 	t.System().Lock()
 	defer t.System().Unlock()
 	return f()
 }
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
 // Values of si_code with SIGTRAP (sigaction(2)).

@@ -31,7 +31,8 @@ type Again struct {
 	Kind    signal.Interrupted
 }
 
-// Stopped gives access to a stopped thread. Its owner keeps the thread stopped during each method.
+// Stopped gives access to the state of a stopped thread. The caller of a method ensures that the thread stays
+// stopped.
 type Stopped struct {
 	*State
 	Thread  machine.Thread

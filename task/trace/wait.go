@@ -5,10 +5,10 @@ import (
 	"loam/task/signal"
 )
 
-// Waiting for traced threads (ptrace(2), wait(2)).
+// This file lets a tracer wait for the threads that it traces (ptrace(2), wait(2)).
 
-// News returns an event of a thread that t traces and that of selects, and consumes it. some reports whether of selects any
-// traced thread. The caller holds the lock.
+// News returns an event of a thread that t traces and that a selector (the parameter of) selects, and consumes the
+// event. some reports whether there is such a thread. The caller holds the lock of System.
 func News(t Thread, of family.Selector, w family.Wanted) (r family.Report, some bool) {
 	for _, x := range t.Links().Tracees {
 		if !x.selected(t.Process(), of) {
@@ -51,7 +51,8 @@ func (x *Tracee) report(w family.Wanted) family.Report {
 	return family.Report{}
 }
 
-// Traces reports whether a thread of process p traces a thread of process o. The caller holds the lock.
+// Traces reports whether a thread of process p traces a thread of process o. The caller holds the lock of
+// System.
 func Traces(p Process, o Process) bool {
 	for t := range o.Threads() {
 		if x := t.Links().Traced; x != nil && x.by.Process() == p {
@@ -61,7 +62,8 @@ func Traces(p Process, o Process) bool {
 	return false
 }
 
-// notifyTracer notifies the process that traces a thread that the thread has stopped or ended. The caller holds the lock.
+// notifyTracer notifies the process that traces a thread that the thread has stopped or ended. The caller holds the
+// lock of System.
 func notifyTracer(p Process, of Thread, code, status int32) {
 	p.WakeWaiters()
 	if code == signal.ChildTrapped && p.HidesStops() {

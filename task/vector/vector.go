@@ -25,9 +25,9 @@ func Read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
 	return all, 0
 }
 
-// Transfer copies between the vector local, in the memory m, and the vector remote, in the memory of another process. move
-// copies between a buffer and that other memory. A transfer that ends early returns the number of bytes that it has copied.
-// Errors: EFAULT.
+// Transfer copies between the vector local, in the memory m, and the vector remote, in the memory of another process.
+// The function move copies between a buffer and that other memory. A transfer that ends early returns the number of
+// bytes that it has copied. Errors: EFAULT.
 func Transfer(m call.Memory, local, remote []linux.Iovec, move func(b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	const piece = 64 << 10
 	done := uint64(0)

@@ -21,10 +21,10 @@ type Caller interface {
 	Watched(fd uint64) (pid family.PID, nonblocking bool, errno linux.Errno)
 }
 
-// Wanted are the events that a wait asks for.
+// Wanted is the set of events that a wait requests.
 type Wanted struct {
 	family.Wanted
-	Own bool // __WNOTHREAD: no threads that other threads of the process trace
+	Own bool // __WNOTHREAD: threads that other threads of the process trace are not selected
 }
 
 // Serve executes a call that waits for children.
@@ -33,10 +33,10 @@ type Serve func(t Caller, a call.Args) (uint64, linux.Errno)
 // Calls are the calls of this package, by number.
 var Calls = map[int]Serve{linux.SYS_WAIT4: wait4, linux.SYS_WAITID: waitid}
 
-// number returns an int from a register.
+// number returns the int in the lower half of a register.
 func number(a uint64) int { return int(int32(a)) }
 
-// put writes a structure to the process, unless the address is 0. Errors: EFAULT.
+// put writes a structure to the memory of the process, unless the address is 0. Errors: EFAULT.
 func put(t Caller, addr uint64, size int, encode func([]byte)) linux.Errno {
 	if addr == 0 {
 		return 0
@@ -48,7 +48,7 @@ func put(t Caller, addr uint64, size int, encode func([]byte)) linux.Errno {
 
 // wait4 implements wait4(2). Errors: EINVAL, ECHILD, EINTR, EFAULT.
 func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
-	// flags that the call knows: __WALL and the like have no effect
+	// flags that the call accepts; 0xe0000000 are __WALL, __WCLONE and __WNOTHREAD
 	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000
 	options := number(a.A3)
 	if uint32(options)&^known != 0 {
@@ -134,7 +134,7 @@ func selector(t Caller, a call.Args) (of family.Selector, nonblocking bool, errn
 	return 0, false, linux.EINVAL
 }
 
-// info returns the siginfo_t for a report.
+// info returns the siginfo_t that waitid(2) stores for a report.
 func info(r family.Report) signal.Info {
 	i := signal.Info{Signal: signal.Child, PID: int32(r.PID), Status: r.Status}
 	switch r.Event {

@@ -104,8 +104,8 @@ func run() error {
 	return nil
 }
 
-// measurePaths measures the rows of long and lossy paths that pick selects, and writes their table. The folder is
-// created first: a run takes minutes.
+// measurePaths measures the rows of long and lossy paths for which the function pick
+// returns true, and writes their table. The folder is created first: a run takes minutes.
 func measurePaths(folder string, reps int, pick func(*path.Row) bool) error {
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return err

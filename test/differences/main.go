@@ -181,8 +181,8 @@ const head = `# Differences between Linux, a process and a machine
 
 This page is written by "go run ./test/differences", and its test checks it. One program makes %d probes of the kernel: on
 Linux, on Loam as a process (--platform process) and on Loam in a virtual machine (--platform vm). It runs as a user without
-privilege. The tables show the %d probes with different results, grouped by the reason. An empty field means that the result
-is the same as on Linux.
+privilege. The tables show the %d probes with different results, grouped by the reason. A result is "ok" or an errno, and then the
+values that the probe has read. An empty field means that the result is the same as on Linux.
 `
 
 // reasonFor returns the first reason with a prefix of a name, and that prefix.

@@ -84,7 +84,7 @@ This page is made by %s. All senders below took turns in one run, %d times for %
 machine of %d processors that other programs used at the same time (Linux %s).
 Each sender sends the same UDP frame of 64 bytes as fast as possible over one veth pair. The far end is in another
 network namespace and drops every frame as early as possible; its interface counts the frames. *Frames a second*
-is the median of this count over the turns; *least* and *most* are the lowest and the highest turn. *Per processor* is
+is the median of this count over the turns; *lowest* and *highest* are the counts of the slowest and of the fastest turn. *Per processor* is
 the number of frames for each second of processor time, of all threads of the sender's process and of Linux's softirq
 threads. Other programs on the machine affect it less than the rates. On a veth the sender's processor also does the
 work of the far end. That work is included, unless Linux accounts for interrupts separately
@@ -92,7 +92,7 @@ work of the far end. That work is included, unless Linux accounts for interrupts
 
 ![bars of the table](methods.svg)
 
-| way to send | queues | frames a second | least | most | per processor |
+| way to send | queues | frames a second | lowest | highest | per processor |
 |---|--:|--:|--:|--:|--:|
 `, "`make genbench`", o.Rounds, o.Slice, runtime.NumCPU(), release())
 	for i := range rows {
@@ -101,7 +101,7 @@ work of the far end. That work is included, unless Linux accounts for interrupts
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nThe next table shows which aims are met. An aim is a least ratio of the speeds of two senders. The aim 1.0 (no slower) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| senders compared | ratio by processor time | ratio by elapsed time | quiet turns | wanted ratio | result |\n|---|--:|--:|--:|--:|---|\n")
+	b.WriteString("\nThe next table shows which aims are met. An aim is the required ratio of the speeds of two senders. The aim 1.0 (not slower) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| senders compared | ratio by processor time | ratio by elapsed time | quiet turns | required ratio | result |\n|---|--:|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s to %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
 	}

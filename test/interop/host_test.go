@@ -45,7 +45,7 @@ func (l *lab) directions() [2]direction {
 	return [2]direction{{l.loam, l.linux}, {l.linux, l.loam}}
 }
 
-// direction is which host is the client and which is the server.
+// direction says which host is the client and which is the server.
 type direction struct{ client, server host }
 
 func (d direction) String() string { return d.client.name + " to " + d.server.name }

@@ -65,8 +65,9 @@ func TestTrial6(t *testing.T) {
 	})
 }
 
-// each6 runs a test for each variant like the function each, in a lab with IPv6 addresses. It uses only links with an
-// MTU of at least 1280 bytes, which IPv6 requires.
+// each6 runs a test for each variant, in a lab with IPv6 addresses. It is the counterpart
+// of the function named each. It uses only links with an MTU of at least 1280 bytes,
+// which IPv6 requires.
 func each6(t *testing.T, test func(l *lab, v variant)) {
 	for _, v := range variants {
 		if v.setup.linkMTU() >= 1280 {

@@ -79,8 +79,9 @@ func TestKeepAliveFails(t *testing.T) {
 	both.Wait()
 }
 
-// keepAlive enables keep-alive on a connection: probes after idle seconds, every interval seconds, and
-// the end after count unanswered probes.
+// keepAlive enables keep-alive on a connection. The first probe is sent after idle
+// seconds without traffic, and further probes every interval seconds. After count
+// unanswered probes, the connection ends.
 func keepAlive(t *testing.T, c conn, idle, interval, count int) {
 	t.Helper()
 	var err error

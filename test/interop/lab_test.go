@@ -211,7 +211,7 @@ func (l *lab) sysctl(name, value string) {
 // small reports whether this run is a quick one.
 func small() bool { return testing.Short() || race.Enabled }
 
-// scale returns full, or quick in a quick run.
+// scale returns the first number (full), or in a quick run the second one (quick).
 func scale(full, quick int) int {
 	if small() {
 		return quick

@@ -222,7 +222,8 @@ func newTapRouter(t *testing.T, platform string) (*lab, netip.Prefix) {
 	return l, l.forwardIPv6()
 }
 
-// serveAt starts a server and gets its page from the address that where returns.
+// serveAt starts a server and gets its page from an address, the result of the function
+// where.
 func (l *lab) serveAt(command, platform string, where func() netip.Addr, flags ...string) {
 	l.Helper()
 	args := append([]string{"run", "--platform", platform, "--net", "tap:" + l.tap}, flags...)

@@ -210,7 +210,7 @@ func TestSourcesAsLinux(t *testing.T) {
 	}
 }
 
-// after returns the address n places after a.
+// after returns the address that is n places after the address a.
 func after(a netip.Addr, n int) netip.Addr {
 	for range n {
 		a = a.Next()

@@ -99,7 +99,7 @@ func transfer(from, to conn, n int) error {
 	return nil
 }
 
-// rate formats the rate of n bytes since began.
+// rate formats the rate of n bytes since the time began.
 func rate(n int, began time.Time) string {
 	d := time.Since(began)
 	return fmt.Sprintf("%d MiB in %v: %.2f Gb/s", n>>20, d.Round(time.Millisecond), float64(n)*8/d.Seconds()/1e9)

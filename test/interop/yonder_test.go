@@ -32,7 +32,7 @@ type yonder struct {
 func newYonder(t testing.TB) *yonder {
 	t.Helper()
 	y := &yonder{do: make(chan func(), 1)}
-	made := make(chan error, 1) // the thread sends once
+	made := make(chan error, 1) // receives one error or nil from the goroutine below
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		made <- syscall.Unshare(syscall.CLONE_NEWNET)

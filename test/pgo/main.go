@@ -59,7 +59,7 @@ func main() {
 
 // run takes the profiles and writes the result. dir is a temporary folder.
 func run(dir string) error {
-	runtime.LockOSThread() // because Unshare changes the network namespace of the thread
+	runtime.LockOSThread() // because Unshare changes only the network namespace of this thread
 	if err := syscall.Unshare(syscall.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("run it as root: %w", err)
 	}

@@ -22,7 +22,7 @@ var (
 	update  = flag.Bool("update", false, "write docs/probe")
 )
 
-// few are the targets of the short run.
+// few is the prefix that contains the targets of the short run.
 const few = "10.0.0.0/18"
 
 // row is the result of one prober over all its turns.

@@ -89,7 +89,7 @@ func (l *lab) file(name string) string { return filepath.Join(l.dir, name) }
 type watch struct {
 	stop chan struct{} // closed by done
 	over chan struct{} // closed when the watcher has ended
-	// Written by the watcher until over is closed.
+	// The watcher writes these fields until it ends, when it closes the channel over.
 	frames      uint64
 	first, last time.Time
 }

@@ -83,7 +83,7 @@ func sceneTable(b *strings.Builder, s *scene) {
 		fmt.Fprintf(b, "| %s | %.0f | %.4f %% | %.0f | %.0f |\n", r.Name, r.median(run.SentRate),
 			100*r.median(func(one run) float64 { return float64(one.Found) })/float64(answering), r.median(run.Rate), r.median(run.PerCPU))
 	}
-	fmt.Fprintf(b, "\n| ratio of loam to | sent a second | found a second | found per processor second | bound to this program, found a second | aim: %d times the addresses found a second |\n|---|--:|--:|--:|--:|---|\n", wanted)
+	fmt.Fprintf(b, "\n| loam divided by | sent a second | found a second | found per processor second | found a second: bound divided by this program | aim: %d times the addresses found a second |\n|---|--:|--:|--:|--:|---|\n", wanted)
 	for _, o := range s.Ratios {
 		verdict := o.verdict()
 		if !o.Met {

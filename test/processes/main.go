@@ -25,7 +25,7 @@ import (
 var (
 	cpus  = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
 	span  = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
-	only  = flag.String("only", "", "run only redis, nginx, or the rows of micro that begin with this text")
+	only  = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text")
 	reps  = flag.Int("reps", 3, "runs of each machine")
 	many  = flag.Bool("count", false, "count instructions instead of time, on one CPU")
 	rows  = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")

@@ -67,8 +67,11 @@ type workload struct {
 	parse func(output string, add func(row string, ns float64))
 }
 
+// allMicro is the value of -only for all rows of micro.
+const allMicro = "micro"
+
 func (b *built) workloads() []workload {
-	micro := workload{"micro", []string{"/micro", "-span", span.String(), "-only", *only}, parseMicro}
+	micro := workload{"micro", []string{"/micro", "-span", span.String(), "-only", strings.TrimPrefix(*only, allMicro)}, parseMicro}
 	all := []workload{
 		micro, {"redis", []string{"/usr/bin/dash", "-c", redis}, parseRedis},
 		{"nginx", []string{"/usr/bin/dash", "-c", nginx}, parseNginx},

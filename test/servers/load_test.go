@@ -70,7 +70,7 @@ func (f *figure) readWrk(report string) {
 
 // dnsperf queries a DNS server over UDP or TCP from 16 ports, with up to underWay unanswered queries.
 func dnsperf(network string, underWay int) load {
-	return load{fmt.Sprintf("dnsperf over %s, %d under way", strings.ToUpper(network), underWay), func(t *testing.T, port int, d time.Duration) figure {
+	return load{fmt.Sprintf("dnsperf over %s, %d outstanding queries", strings.ToUpper(network), underWay), func(t *testing.T, port int, d time.Duration) figure {
 		need(t, "dnsperf")
 		questions := filepath.Join(t.TempDir(), "questions")
 		if err := os.WriteFile(questions, []byte("a.example.org A\nb.example.org AAAA\nc.example.org A\n"), 0o644); err != nil {

@@ -87,8 +87,8 @@ func entries(text string) iter.Seq[string] {
 	}
 }
 
-// readReasons reads lines of "when package test why". A prefix "PLATFORM:" before when restricts the
-// line to that platform.
+// readReasons reads lines with the fields WHEN PACKAGE TEST WHY. A prefix "PLATFORM:" of
+// the field WHEN restricts the line to that platform.
 func readReasons(text, platform string) ([]*reason, error) {
 	var list []*reason
 	for line := range entries(text) {

@@ -111,7 +111,8 @@ func (o *options) run(ctx context.Context) error {
 	return judge(list, len(missing) == 0)
 }
 
-// choose returns the units that only names, a list of suites and units. All are returned if it is empty.
+// choose returns the units that the user has selected. The parameter only is a list with commas: "SUITE" means all units of
+// a suite, and "SUITE:UNIT" means one unit. If the text is empty, it returns all units.
 func choose(all []unit, only string) []unit {
 	names := strings.Split(only, ",")
 	var list []unit

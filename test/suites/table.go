@@ -9,7 +9,7 @@ import (
 // table returns the table of units.
 func table(list []comparison) string {
 	var b strings.Builder
-	b.WriteString("| suite | unit | tests | passed on both | other, on both | differing | for a reason of ours | commit |\n|---|---|--:|--:|--:|--:|--:|---|\n")
+	b.WriteString("| suite | unit | tests | passed on both | not passed on both | different results | different because of Loam | commit |\n|---|---|--:|--:|--:|--:|--:|---|\n")
 	row := func(suite, name string, n ...any) {
 		fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %s |\n", append([]any{suite, strings.ReplaceAll(name, "*", `\*`)}, n...)...)
 	}
@@ -35,7 +35,7 @@ func document(list []comparison, missing []unit) string {
 		}
 		b.WriteString(".\n")
 	}
-	b.WriteString("\n## What differs, and why\n")
+	b.WriteString("\n## Tests with different results, and the reasons\n")
 	for _, c := range list {
 		if len(c.Differing) > 0 {
 			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.Suite, c.Unit)
@@ -71,13 +71,14 @@ func grouped(list []difference) []string {
 
 const head = `# Test suites of other projects, in ring 3
 
-Made by ` + "`go run ./test/suites`" + ` with %s: CPython 3.11's tests, Go's own tests, stress-ng, busybox's, perl's and glibc's
-tests, as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
+` + "`go run ./test/suites`" + ` made this page with %s. It runs CPython 3.11's tests, Go's own tests, stress-ng, busybox's, perl's and glibc's tests,
+as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
 on the Linux of the host. A test that this root folder does not allow fails or is skipped on both sides.
 
-"Other, on both" are tests that are skipped or fail on both sides. A test that hangs made no progress for as long as
+The column "not passed on both" counts tests that are skipped or fail on both sides. The result "hang" means that a test made no progress for as long as
 ` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
-"Ours" means that Loam is at fault or lacks something; "other" that the host, the emulator or the test is the cause.
+A reason begins with "ours" if Loam has a fault or lacks a feature, and with "other" if the host, the emulator or the test
+is the cause.
 The last column has the commit of Loam that ran the unit; "before" means an older commit, whose number was not recorded.
 
 `

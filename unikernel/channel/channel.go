@@ -52,7 +52,7 @@ const (
 // continues. Linux has no request with this number.
 const Suspend = 0xffff_4c53
 
-// ErrFrame is returned for a malformed or unexpected frame.
+// ErrFrame is the error for a malformed or unexpected frame from the other end.
 var ErrFrame = errors.New("channel: the other end does not speak the channel's language")
 
 // Append appends a frame to b.

@@ -52,7 +52,8 @@ func newPieces() *pieces {
 	return q
 }
 
-// put adds a piece. It returns false if the queue exceeds two windows, which a correct sender never causes.
+// put adds a piece to the queue. It returns false if the queue then has more than two windows of bytes, which
+// a correct sender never causes.
 func (q *pieces) put(p piece) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -202,7 +203,8 @@ func (c *Command) terminal(payload []byte) error {
 	return nil
 }
 
-// answer sends a frame. It ignores errors: they mean that the program has ended, and Serve detects that itself.
+// answer sends a frame to the program. It ignores errors: they mean that the program has ended, and Serve
+// detects that itself.
 func (c *Command) answer(k Kind, payload []byte) {
 	c.sending.Lock()
 	defer c.sending.Unlock()

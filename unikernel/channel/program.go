@@ -50,7 +50,7 @@ type outlet struct {
 	closed bool
 }
 
-// NewProgram returns the program's end of the channel. open opens the console; it is called at most once.
+// NewProgram returns the program's end of the channel. The function open opens the console; it is called at most once.
 func NewProgram(open func() (Console, error)) *Program {
 	p := &Program{open: open, ended: make(chan struct{})}
 	for k := range p.answers {
@@ -163,7 +163,7 @@ func (p *Program) receive() {
 	}
 }
 
-// end wakes all waiters: no more answers will arrive.
+// end marks the channel as ended and wakes all calls that wait, because no more answers will arrive.
 func (p *Program) end() {
 	close(p.ended)
 	for k := range p.outlets {
@@ -175,7 +175,8 @@ func (p *Program) end() {
 	}
 }
 
-// taken records that the command has written n bytes, or the error of that write.
+// taken records an answer of the command: it has written n bytes of the stream, or the write has failed with
+// errno.
 func (o *outlet) taken(n int, errno linux.Errno) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +187,8 @@ func (o *outlet) taken(n int, errno linux.Errno) {
 	o.moved.Broadcast()
 }
 
-// await waits until at most most bytes are unwritten. It returns the error of earlier writes once.
+// await waits until the command has written all sent bytes of the stream, or all except a
+// number of bytes (the parameter most). It returns the error of earlier writes once.
 func (o *outlet) await(most int) linux.Errno {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -207,7 +209,7 @@ func (o *outlet) add(n int) {
 	o.sent += n
 }
 
-// ask sends a request and waits for its answer.
+// ask sends a Read, Keys or Terminal request to the command, and waits for its answer.
 func (p *Program) ask(k Kind, payload ...[]byte) answer {
 	if errno := p.send(k, payload...); errno != 0 {
 		return answer{errno: errno}

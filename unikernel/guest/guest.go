@@ -50,9 +50,9 @@ type Config struct {
 	// Otherwise it is the link's Gateway.
 	HandedFrom6 netip.Addr
 
-	// For a process, which can open no file of the host. Program is the path of its executable, and
-	// ProgramFD a descriptor of it. ClockSource is the host's clock source. HandedFirst is the lowest
-	// descriptor number of a handed-over connection.
+	// These fields are for a process, which can open no file of the host. Program is the path of its
+	// executable, and ProgramFD a descriptor of it. ClockSource is the host's clock source. HandedFirst is
+	// the lowest descriptor number of a handed-over connection.
 	Program     string
 	ProgramFD   int
 	ClockSource string
@@ -79,6 +79,7 @@ type Mount struct {
 // Shared is a folder of the host that the program can change (fs/ninep).
 type Shared struct {
 	Server  int    // descriptor of a socket to the server in a process; number of a console, from 0, in a machine
+	Memory  int    // descriptor of the memory that a process shares with the server (fs/ninep/ring); 0: none
 	Path    string // mount point
 	NoCache bool   // caching is off: mode None of fs/ninep
 }
@@ -222,6 +223,9 @@ func (m Mount) line() string {
 // line returns the line of a shared folder in the encoding.
 func (s Shared) line() string {
 	text := fmt.Sprintf("shared server=%d path=%s", s.Server, escape(s.Path))
+	if s.Memory != 0 {
+		text += fmt.Sprintf(" memory=%d", s.Memory)
+	}
 	if s.NoCache {
 		text += " cache=none"
 	}
@@ -233,6 +237,8 @@ func (s *Shared) set(key, value string) (err error) {
 	switch {
 	case key == "server":
 		s.Server, err = strconv.Atoi(value)
+	case key == "memory":
+		s.Memory, err = strconv.Atoi(value)
 	case key == "path":
 		s.Path, err = unescape(value)
 	case key == "cache" && value == "none":

@@ -18,7 +18,7 @@ func TestRoundTrip(t *testing.T) {
 		{Machine: true, Disks: []Disk{{Kind: DiskVirtio}, {Kind: DiskNVMe, FD: 5, Name: "/a b.img", Path: "/data", ReadOnly: true}, {Kind: DiskAHCI, Path: "/", Snapshot: true, Fresh: true}}, Streams: [3]uint32{0o10600, 0o20620, 1}, Ordered: true, Terminal: true},
 		{Results: []string{"/tmp/a b", "/c.out"}, ResultFolders: []string{"/x"}, ResultsFD: 7},
 		{Folder: "/home/a b%", User: "www-data:adm", Mounts: []Mount{{Archive: 4, Path: "/"}, {Archive: 5, Path: "/ö\n", File: true, Writable: true}, {Archive: 6, Path: "/d", Deferred: true}}},
-		{Shared: []Shared{{Server: 5, Path: "/a b"}, {Path: "/c", NoCache: true}}},
+		{Shared: []Shared{{Server: 5, Memory: 6, Path: "/a b"}, {Path: "/c", NoCache: true}}},
 		{Links: []Link{
 			{Kind: Socket, Name: "eth0", FDs: []int{3}, MTU: 65535, MAC: wire.MAC{2, 0, 0, 0, 0, 1},
 				Address: netip.MustParsePrefix("10.0.2.15/24"), Gateway: netip.MustParseAddr("10.0.2.2"), Trace: 4,

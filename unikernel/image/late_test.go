@@ -146,7 +146,7 @@ func (vm *held) send(data string) {
 // receive returns the data of the next packet.
 func (vm *held) receive() string {
 	vm.t.Helper()
-	_, err := vm.answer.ReadString('$') // acknowledgements precede it
+	_, err := vm.answer.ReadString('$') // acknowledgements ('+') precede the packet, which begins with '$'
 	data, end := vm.answer.ReadString('#')
 	_, sum := vm.answer.Discard(2)
 	if err := errors.Join(err, end, sum); err != nil {

@@ -10,15 +10,15 @@ import (
 	"testing"
 )
 
-// kernelCode matches the functions of the kernel's core: these packages, and the random number generator ChaCha8 of
-// the standard library. They may call functions of package runtime only as mayCall permits.
+// kernelCode matches the functions of the kernel: of these packages, and the random number generator ChaCha8 of the
+// standard library. They may call functions of package runtime only as mayCall permits.
 var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64|exec/vdso)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
 
-// mayCall matches the functions of package runtime that the core may call. They neither allocate nor depend on the
-// current goroutine. The functions named panic report a wrong index, and end in a crash with a trace.
+// mayCall matches the functions of package runtime that the kernel may call. They neither allocate nor depend on
+// the current goroutine. The functions named panic report a wrong index, and end in a crash with a trace.
 var mayCall = regexp.MustCompile(`^runtime\.(mem(move|equal|clrNoHeapPointers)|duff(zero|copy)|panic\w+|morestack\w*\.abi0|loamSymbol)$`)
 
-// The kernel's core calls only permitted functions of package runtime: see the comment of package kernel.
+// The kernel calls only permitted functions of package runtime: see the comment of package kernel.
 func TestKernelCalls(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "guest")
 	if err := os.WriteFile(program, built(t), 0o755); err != nil {

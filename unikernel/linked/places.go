@@ -17,9 +17,9 @@ type Place struct {
 // syscallCode is the instruction SYSCALL.
 var syscallCode = []byte{0x0f, 0x05}
 
-// Places returns the occurrences of SYSCALL's two bytes in the functions with the given names. It is an error if a name
-// has none. Occurrences inside another instruction are included. That is harmless, since no system call can come from
-// there.
+// Places returns a Place for each occurrence of the two bytes of SYSCALL in the functions with the given names. It is
+// an error if a name has none. Occurrences inside another instruction are included. That is harmless, since no system
+// call can come from there.
 func Places(f *elf.File, names []string) ([]Place, error) {
 	section := f.Section(".text")
 	if section == nil {

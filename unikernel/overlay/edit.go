@@ -39,7 +39,7 @@ type field struct {
 	text string // declaration of the field
 }
 
-// mismatch is the error for a rule that does not fit the source it is applied to.
+// mismatch is the error for a rule whose function or struct is not in the source file as the rule expects it.
 type mismatch struct {
 	rule rename
 	why  string

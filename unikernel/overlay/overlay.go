@@ -115,7 +115,7 @@ func checkShapes(goroot string) error {
 	return nil
 }
 
-// addOurs adds the embedded files of a folder.
+// addOurs adds Loam's own files in an embedded folder, such as _std, to files.
 func (files Files) addOurs(folder string) error {
 	return fs.WalkDir(added, folder, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -44,8 +44,8 @@ func TestGenerateInstalled(t *testing.T) {
 	}
 }
 
-// declared returns the signatures with which the files of one folder declare the function name, or the method name if the
-// rule r renames a method.
+// declared returns the signatures with which the files of one folder declare the function
+// of a given name, or the method of that name if the rule r renames a method.
 func declared(t *testing.T, files Files, dir string, r rename, name string) []string {
 	t.Helper()
 	var found []string

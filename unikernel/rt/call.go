@@ -15,8 +15,8 @@ type entry struct {
 	errno     linux.Errno
 }
 
-// entries are the rows by call number. The last one stands for all higher numbers. They are set before Loam
-// serves its first call and never change.
+// entries holds the rows of the table of calls, by call number. The last one is used for all higher numbers.
+// They are set before Loam serves its first call and never change.
 var entries [syscalls.Numbers]entry
 
 // call serves a system call. The hook in package syscall calls it with the program's arguments. It returns
@@ -96,8 +96,9 @@ func absolute(set uint8, a uint64, hi uintptr) uintptr {
 func stackBounds() (lo, hi uintptr)
 
 // ptr converts an address to a pointer. Addresses in the first page, which is never mapped, become nil: the
-// runtime throws when it finds such a pointer on a stack. The indirection keeps vet quiet, which cannot
-// know that a holds a pointer. It is nosplit because its callers are: the stack must not move in between.
+// runtime throws when it finds such a pointer on a stack. The conversion goes through &a because go vet
+// rejects a direct conversion of an integer to a pointer. It is nosplit because its callers are: the stack
+// must not move in between.
 //
 //go:nosplit
 func ptr(a uintptr) unsafe.Pointer {

@@ -124,7 +124,7 @@ func (d *disk) mount(to *reports) error {
 	return nil
 }
 
-// label names the disk in messages.
+// label returns the name of the disk for messages.
 func (d *disk) label() string {
 	if d.Name != "" {
 		return d.Name

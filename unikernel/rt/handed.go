@@ -47,14 +47,15 @@ func openHanded(c guest.Config) error {
 	return err
 }
 
-// way adds a pair of the program's own address and the gateway's address to ways, if both are valid.
+// way adds a pair of addresses to ways, if both are valid: the program's own address, and the gateway's
+// address as the peer.
 func (h *handedLink) way(own netip.Prefix, from netip.Addr) {
 	if own.IsValid() && from.IsValid() {
 		h.ways = append(h.ways, posix.Way{At: netip.AddrPortFrom(own.Addr(), 0), From: netip.AddrPortFrom(from, 0)})
 	}
 }
 
-// takeHanded starts receiving connections. Their descriptors are numbered first or higher.
+// takeHanded starts receiving connections. The numbers of their descriptors are at least the parameter first.
 func takeHanded(first int) {
 	if handedFrom != nil {
 		hostHanded = first

@@ -10,6 +10,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/ninep/ring"
 	"loam/link"
 	"loam/link/tap"
 	"loam/link/unixsock"
@@ -59,7 +60,15 @@ func (hostLinux) Archive(fd int) ([]byte, error) { return mapHost(fd) }
 
 // Shared implements Platform.
 func (hostLinux) Shared(s guest.Shared) (io.ReadWriteCloser, error) {
-	return &hostSocket{fd: uintptr(s.Server)}, nil
+	socket := &hostSocket{fd: uintptr(s.Server)}
+	if s.Memory == 0 {
+		return socket, nil
+	}
+	at, _, errno := hostCall(linux.SYS_MMAP, 0, ring.Size, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED, uintptr(s.Memory), 0)
+	if errno != 0 {
+		return nil, errno
+	}
+	return ring.New(bytesAt(ptr(at), ring.Size), socket, false), nil
 }
 
 // mapHost maps a host file for reading. The mapping is never removed. fd stays open: a connection that

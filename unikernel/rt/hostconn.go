@@ -36,7 +36,8 @@ func hostBytes(trap, fd uintptr, b []byte) (int, linux.Errno) {
 	return int(n), 0
 }
 
-// noted counts the bytes of a call, records a reset, and returns the call's results unchanged.
+// noted adds the bytes of a call to a counter (the parameter count), records whether the
+// call has shown a reset of the connection, and returns the call's results unchanged.
 func (c *hostConn) noted(n int, errno linux.Errno, count *atomic.Uint64) (int, linux.Errno) {
 	if errno == 0 {
 		count.Add(uint64(n))

@@ -9,9 +9,9 @@ import (
 	"loam/posix"
 )
 
-// hostSocket is the connection to the server of a folder: a non-blocking stream socket of the host. It
-// implements ninep.Trier. The poller does not watch it: a thread that waits for the poller would wake up
-// for each reply, although a caller reads it.
+// hostSocket is a non-blocking stream socket of the host to the server of a folder. It implements ninep.Trier, and
+// ring.Peer for a connection in shared memory. The poller does not watch it: a thread that waits for the poller would
+// wake up for each reply, although a caller reads it.
 type hostSocket struct {
 	fd     uintptr
 	closed atomic.Bool
@@ -70,9 +70,48 @@ func (s *hostSocket) Write(p []byte) (int, error) {
 }
 
 // wait waits until the socket is ready.
-func (s *hostSocket) wait(want posix.Events) {
+func (s *hostSocket) wait(want posix.Events) { s.poll(want, socketWait) }
+
+// poll waits until the socket is ready, has failed, or a time in milliseconds is over. It returns the events that poll(2)
+// has reported.
+func (s *hostSocket) poll(want posix.Events, most uintptr) posix.Events {
 	p := pollFD(s.fd, want)
-	hostCall(linux.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, socketWait, 0, 0, 0)
+	hostCall(linux.SYS_POLL, uintptr(unsafe.Pointer(&p)), 1, most, 0, 0, 0)
+	return posix.Events(linux.ParsePollFD(p[:]).Revents)
+}
+
+// Wake implements ring.Peer. If the socket is full, the other process has not yet read an earlier byte.
+func (s *hostSocket) Wake() error {
+	for {
+		switch _, errno := hostBytes(linux.SYS_WRITE, s.fd, []byte{0}); errno {
+		case 0, linux.EAGAIN:
+			return nil
+		case linux.EINTR:
+		default:
+			return errno
+		}
+	}
+}
+
+// Wait implements ring.Peer.
+func (s *hostSocket) Wait() error {
+	s.wait(posix.PollIn)
+	if s.closed.Load() {
+		return io.ErrClosedPipe
+	}
+	var bytes [64]byte
+	if _, err := s.TryRead(bytes[:]); err != nil && err != linux.EAGAIN {
+		return err
+	}
+	return nil
+}
+
+// Pause implements ring.Peer.
+func (s *hostSocket) Pause() error {
+	if s.poll(0, 1)&(posix.PollHup|posix.PollErr) != 0 || s.closed.Load() {
+		return io.ErrClosedPipe
+	}
+	return nil
 }
 
 // Close implements io.Closer.

@@ -52,7 +52,7 @@ func (hostKernel) Limit(pid, resource int, set, get *linux.Rlimit) linux.Errno {
 // coreLimit is the program's RLIMIT_CORE. The bits are inverted, so that the zero value means no limit.
 var coreLimit coreDumps
 
-// coreDumps holds the soft and hard limit on core dumps, in bytes and with inverted bits.
+// coreDumps holds the soft and hard limit on core dumps, in bytes, with inverted bits: see coreLimit.
 type coreDumps struct {
 	mu         sync.Mutex // guards the two limits
 	soft, hard uint64
@@ -167,7 +167,8 @@ func IgnoredSignals() (set uint64) {
 	return set
 }
 
-// region implements fs.Memory: reserved address space whose pages are allocated on first use.
+// region is the memory of a file that the program maps. It implements fs.Memory: a reserved range of
+// addresses whose pages are allocated on first use.
 type region struct {
 	at, size, usable uintptr
 }

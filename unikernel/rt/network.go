@@ -59,8 +59,8 @@ func attach(s *stack.Stack, p Platform, l guest.Link, hostname string) error {
 	return addAddress(s, l.Name, l.Address6, l.Gateway6, everywhere6)
 }
 
-// addAddress assigns a link its address of one IP version, and adds the default route all through gateway
-// if there is one.
+// addAddress assigns a link its address of one IP version, and adds the default route
+// (the parameter all) through the gateway if there is one.
 func addAddress(s *stack.Stack, link string, address netip.Prefix, gateway netip.Addr, all netip.Prefix) error {
 	if !address.IsValid() {
 		return nil

@@ -1,7 +1,7 @@
 package rt
 
 import (
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 
 	"loam/posix"
 )

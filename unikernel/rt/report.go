@@ -40,7 +40,7 @@ func (r *reports) loop(to posix.Stream) {
 	}
 }
 
-// report sends a message.
+// report queues a message for loop, or drops it if mostReports messages are queued already.
 func (r *reports) report(text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 
 	"loam/abi/linux"
 	"loam/posix"
@@ -33,7 +33,7 @@ const (
 	ofLoam            // Loam serves the call
 )
 
-// takes holds the owner of each system call, by number.
+// takes holds the owner of each system call, by the number of the call: one of the constants above.
 var takes [syscalls.Numbers]uint8
 
 // install makes package syscall send system calls to Loam. calls holds each call's owner, by number.
@@ -98,7 +98,8 @@ func StartProcess() {
 	giveUp(err)
 }
 
-// giveUp reports a non-nil error and exits: a guest that cannot start ends here.
+// giveUp prints a non-nil error and ends the program, because the guest cannot start. It does nothing if err
+// is nil.
 func giveUp(err error) {
 	if err != nil {
 		os.Stderr.WriteString("loam: " + err.Error() + "\n")
@@ -164,7 +165,8 @@ func start(p Platform, c guest.Config) error {
 	return writeEtc(tree, map[string]string{"hosts": hostsText(c), "hostname": hostname(c) + "\n"})
 }
 
-// openDoor makes Loam serve the calls in the table. Calls that are not in the table fail with ENOSYS.
+// openDoor installs the table of calls: from then on, Loam serves the program's system calls. Calls that are
+// not in the table fail with ENOSYS.
 func openDoor() {
 	for i := range entries {
 		takes[i], entries[i].errno = ofLoam, linux.ENOSYS
@@ -188,8 +190,9 @@ func openDoor() {
 	openStreams()
 }
 
-// Serve makes serve the function of a system call that is in the table. before is the table's function, or returns the
-// errno of the table. Package children calls Serve before the program starts.
+// Serve replaces the function of a system call that is in the table by the result of the
+// function serve. The argument of serve is the table's function, or a function that
+// returns the errno of the table. Package children calls Serve before the program starts.
 func Serve(number int, serve func(before syscalls.Serve) syscalls.Serve) {
 	r := syscalls.ByNumber(number)
 	e := &entries[number]

@@ -9,7 +9,8 @@ import (
 )
 
 // Fast paths for read and write from packages syscall and internal/poll. They bypass the table of calls,
-// because programs call nothing more often. See loam_transfer.go and loam_immediate.go of the overlay.
+// because read and write are the most frequent calls. See loam_transfer.go and loam_immediate.go of the
+// overlay.
 //
 // Files that behave the same at every offset, such as /dev/null, are called directly first. Their handle
 // needs no bubble or stack handling, and an error means that it has done nothing.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe" // for the addresses of what the kernel reads
+	"unsafe" // for the addresses of data that the kernel reads
 
 	"golang.org/x/sys/unix"
 )

@@ -67,7 +67,7 @@ func notifyCall(listener int, request uintptr, arg unsafe.Pointer) (uintptr, err
 	}
 }
 
-// receive waits for a notification.
+// receive waits for a notification of the filter: a system call of the program that the stage must answer.
 func receive(listener int) (n notification, err error) {
 	_, err = notifyCall(listener, notifyReceive, unsafe.Pointer(&n))
 	return n, err

@@ -23,7 +23,7 @@ type Process struct {
 	mu sync.Mutex // held while pidfd is used or closed
 }
 
-// report is the first message from the stage: either the program runs, or Error says why it does not.
+// report is the first message from the stage: the program runs, or Error is the reason why it does not.
 type report struct {
 	Layers Layers
 	Error  string

@@ -79,6 +79,8 @@ type Command struct {
 	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes.
 	Disk      int
 	DiskSizes []int64
+	// Memory is the first descriptor of memory that is shared with the server of a folder, and Memories their number.
+	Memory, Memories int
 
 	Group    bool // the program runs in a process group of its own
 	KeepRoot bool // if root starts the program, the program stays root
@@ -145,7 +147,8 @@ func Probe() (Layers, error) {
 	return p.Layers(), err
 }
 
-// attempt is a set of namespaces to try, and the reason why a larger set failed.
+// attempt is a set of namespaces with which Start tries to create the stage, and the reason why a larger set
+// has failed.
 type attempt struct {
 	flags uintptr
 	why   string
@@ -195,6 +198,7 @@ func openProgram(name string, nobody bool) (*os.File, error) {
 func (c *Command) start(program *os.File, a attempt) (*Process, error) {
 	filter, err := seal.Filter(c.Calls, c.Places, seal.Process{
 		Socket: c.Handed, First: c.firstHanded(), Disk: c.Disk, DiskSizes: c.DiskSizes,
+		Memory: c.Memory, Memories: c.Memories,
 	})
 	if err != nil {
 		return nil, err

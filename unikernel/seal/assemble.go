@@ -47,7 +47,7 @@ type assembler struct {
 	pid    []int // indices of instructions that compare with the process ID
 }
 
-// distances is a jump whose targets have not been placed yet.
+// distances records a jump instruction whose distances are filled in when its target labels are placed.
 type distances struct {
 	at      int
 	yes, no label
@@ -68,7 +68,7 @@ func (a *assembler) keep()                { a.emit(Instruction{Code: opKeep}) }
 func (a *assembler) addKept()             { a.emit(Instruction{Code: opAddX}) }
 func (a *assembler) emit(i Instruction)   { a.code = append(a.code, i) }
 
-// branch compares the word loaded last with k, and jumps to yes or to no.
+// branch compares the word loaded last with k, and jumps to the label yes or to the label no.
 func (a *assembler) branch(op uint16, k uint32, yes, no label) {
 	a.jumps = append(a.jumps, distances{len(a.code), yes, no})
 	a.emit(Instruction{Code: op, K: k})

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// The filter checks the rows of the table one after another. A row matches if its number, the tests of its arguments,
-// and one of its places match. A call that matches no row traps.
+// The filter checks the rows of the table one after another. A row matches a call if the number is equal, all tests
+// of the arguments pass, and the call comes from one of the row's places (addresses of instructions). A call that
+// matches no row traps.
 
 // Offsets in struct seccomp_data.
 const (
@@ -42,6 +43,8 @@ type Process struct {
 	// Disk is the first descriptor of a disk image, and DiskSizes are the sizes of the images in bytes, by descriptor.
 	Disk      int
 	DiskSizes []int64
+	// Memory is the first descriptor of memory that is shared with the server of a folder, and Memories their number.
+	Memory, Memories int
 }
 
 // disks returns one Process for each check that a row of the table needs. A row that depends on the size of a disk
@@ -90,10 +93,12 @@ func Filter(calls []Call, places []Place, p Process) (Program, error) {
 	return Program{code, a.pid}, err
 }
 
-// has reports whether the process has the kind of descriptors that a row of the table concerns.
+// has reports whether the process has the descriptors that a row of the table needs: handed-over connections,
+// or disk images.
 func (p Process) has(c Call) bool {
 	for _, t := range c.If {
-		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 {
+		if t.Kind == Socket && p.Socket < 0 || t.Kind == Handed && p.First < 0 || t.Kind == Disk && len(p.DiskSizes) == 0 ||
+			t.Kind == Memory && p.Memories == 0 {
 			return false
 		}
 	}
@@ -129,7 +134,8 @@ func (a *assembler) call(c Call, places []Place, own Process) error {
 	return nil
 }
 
-// test emits a jump to no unless an argument passes a test.
+// test emits the check of one argument of a call: a jump to the label no, unless the argument passes the test
+// t.
 func (a *assembler) test(t Test, own Process, no label) {
 	a.load(offArgs + 8*uint32(t.Arg))
 	values := t.Values
@@ -150,8 +156,10 @@ func (a *assembler) test(t Test, own Process, no label) {
 		a.branch(opAtLeast, endHanded, no, next)
 		return
 	case Disk:
-		a.branch(opAtLeast, uint32(own.Disk), next, no)
-		a.branch(opAtLeast, uint32(own.Disk+len(own.DiskSizes)), no, next)
+		a.between(own.Disk, len(own.DiskSizes), no)
+		return
+	case Memory:
+		a.between(own.Memory, own.Memories, no)
 		return
 	case NoDisk:
 		if len(own.DiskSizes) == 0 {
@@ -181,9 +189,15 @@ func (a *assembler) test(t Test, own Process, no label) {
 	a.place(holds)
 }
 
-// within emits a jump to no if a range of bytes ends beyond size. Argument count is the number of bytes, and the next
-// argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower halves therefore
-// counts as an upper half that is greater by one.
+// between emits a jump to no unless the loaded word is one of n descriptors from first on.
+func (a *assembler) between(first, n int, no label) {
+	a.branch(opAtLeast, uint32(first), next, no)
+	a.branch(opAtLeast, uint32(first+n), no, next)
+}
+
+// within emits a jump to the label no if a range of bytes ends beyond size. Argument count is the number of bytes,
+// and the next argument is its position. The sum has 64 bits, but BPF computes with 32. A carry from the lower
+// halves therefore counts as an upper half that is greater by one.
 func (a *assembler) within(count int, size int64, no label) {
 	const most = 1 << 31 // Linux transfers less than this number of bytes in one call (MAX_RW_COUNT)
 	low, high := uint32(size), size>>32
@@ -204,7 +218,8 @@ func (a *assembler) within(count int, size int64, no label) {
 }
 
 // notAbove emits a comparison of a 64-bit number with high and low. Its upper half is the word at offset upper, and its
-// lower half was loaded last. It jumps to yes if the number is at most that limit, and to no otherwise.
+// lower half was loaded last. It jumps to the label yes if the number is at most that limit, and to the label no
+// otherwise.
 func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label) {
 	const all = 1<<32 - 1
 	above := a.newLabel()
@@ -216,7 +231,7 @@ func (a *assembler) notAbove(low uint32, high int64, upper uint32, yes, no label
 	a.atMost(high-1, upper, yes, no)
 }
 
-// atMost emits a jump to yes if the word at an offset is at most high, and to no otherwise.
+// atMost emits a jump to the label yes if the word at an offset is at most high, and to the label no otherwise.
 func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
 	if high < 0 {
 		a.jump(no)
@@ -226,7 +241,7 @@ func (a *assembler) atMost(high int64, offset uint32, yes, no label) {
 	a.branch(opAtLeast, uint32(high)+1, no, yes)
 }
 
-// from emits a jump to yes if the call was made by the instruction before address after.
+// from emits a jump to the label yes if the instruction that makes the call ends at the address after.
 func (a *assembler) from(after uint64, yes label) {
 	no := a.newLabel()
 	a.load(offPlace + 4)

@@ -34,7 +34,7 @@ func placeOf(name string) uint64 {
 }
 
 // testProcess and testPID describe the process that a filter is for. Their numbers occur nowhere else in the tests.
-var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}}
+var testProcess = Process{Socket: 9, First: 12, Disk: 6, DiskSizes: []int64{1 << 20, 5<<32 | 4096}, Memory: 10, Memories: 2}
 
 const testPID = 4711
 
@@ -126,6 +126,8 @@ func fitting(c Call) (args [6]uint64) {
 			args[test.Arg] = uint64(testProcess.First)
 		case Disk:
 			args[test.Arg] = uint64(testProcess.Disk)
+		case Memory:
+			args[test.Arg] = uint64(testProcess.Memory)
 		}
 	}
 	return args
@@ -193,7 +195,7 @@ func TestCallsOfTheHost(t *testing.T) {
 
 // Calls with arguments that the filter must reject, made from places where the call itself is allowed.
 //
-// long: it is a table.
+// long: the function consists of a table.
 func TestArguments(t *testing.T) {
 	filter := testFilter(t)
 	const anonymous = linux.MAP_ANONYMOUS | linux.MAP_PRIVATE
@@ -228,6 +230,13 @@ func TestArguments(t *testing.T) {
 		{"a file to read", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 3}, retAllow},
 		{"a file to run", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_EXEC, linux.MAP_PRIVATE, 3}, retTrap},
 		{"a file to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_SHARED, 3}, retTrap},
+		{"memory of a folder's server", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 10}, retAllow},
+		{"memory of another folder's server", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 11}, retAllow},
+		{"memory of a folder's server to run", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_EXEC, linux.MAP_SHARED, 10}, retTrap},
+		{"memory of a folder's server for another function", linux.SYS_MMAP, "runtime.sysMmap", [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 10}, retTrap},
+		{"a disk image to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 6}, retTrap},
+		{"a file before the memory to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 9}, retTrap},
+		{"a file behind the memory to share", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, 12}, retTrap},
 		{"standard input from its beginning, as memory", linux.SYS_MMAP, Gate, [6]uint64{0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, 0}, retTrap},
 		{"a file of the host", linux.SYS_OPENAT, Gate, [6]uint64{}, Absent.result()},
 		{"its own limits", linux.SYS_PRLIMIT64, "program", [6]uint64{0}, retAllow},
@@ -323,6 +332,17 @@ func TestNothingHanded(t *testing.T) {
 	}
 }
 
+// Without a shared folder, no file can be mapped for writing.
+func TestNoMemory(t *testing.T) {
+	filter := filterFor(t, Process{Socket: -1, First: -1})
+	for fd := range uint64(20) {
+		r := request{linux.SYS_MMAP, archAMD64, placeOf(Gate), [6]uint64{0, 4096, linux.PROT_READ | linux.PROT_WRITE, linux.MAP_SHARED, fd}}
+		if got := run(t, filter, r); got != retTrap {
+			t.Errorf("descriptor %d: %#x", fd, got)
+		}
+	}
+}
+
 // The table of allowed calls contains no call that opens, creates or changes a file of the host.
 func TestShut(t *testing.T) {
 	filter := testFilter(t)
@@ -390,6 +410,9 @@ func document() string {
 		for _, test := range c.If {
 			tests = append(tests, test.Text)
 		}
+		if c.Do == Invalid {
+			tests = append(tests, "any other arguments")
+		}
 		from := strings.ReplaceAll(strings.Join(c.From, ", "), Gate, "the gate")
 		if c.From == nil {
 			from = "anywhere"
@@ -411,13 +434,13 @@ confines the process, and then starts the program. The confinement, called the *
 the program's file. It has several layers; ` + "`loam doctor`" + ` reports which of them this machine has. In this document, a
 *link* is a descriptor over which Loam's network stack sends and receives frames.
 
-| layer | what it takes from the program | requirements |
+| layer | what the program loses by it | requirements |
 |---|---|---|
-| descriptors | all except the standard streams, the links, archives of ` + "`-v`" + ` and the program's own file | nothing |
+| descriptors | all except the standard streams, the links, archives of ` + "`-v`" + `, the program's own file, and for each ` + "`:rw`" + ` folder a socket and memory that its server shares | nothing |
 | user | root's rights: if root starts the program, it runs as user and group 65534 without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
 | user namespace | capabilities outside the namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
 | mount namespace | all files: the root is an empty read-only folder | a user namespace, or root |
-| PID namespace | the view of other processes; the program ends with its parent | a user namespace, or root |
+| PID namespace | the view of other processes; if its parent process ends, the program ends too | a user namespace, or root |
 | network namespace | the host's network interfaces and abstract Unix sockets | a user namespace, or root |
 | IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
 | Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
@@ -428,8 +451,8 @@ Only the filter exists on every supported release of Linux. On Linux 5.5 to 5.12
 namespaces, it is the only layer that prevents opening files. On Linux 5.5 to 5.13 the program's
 /proc/self/maps is empty, because its descriptor cannot be passed to the program.
 
-A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids it to start programs, it
-gets its files as open descriptors, and if root starts it, it runs as user 65534.
+A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids QEMU to start programs. QEMU
+gets its files as open descriptors, and runs as user 65534 if root starts it.
 
 ## The filter
 
@@ -453,9 +476,9 @@ The columns of the table:
   for which it has no assembly (` + "`Syscall6` of `internal/runtime/syscall/linux`" + `). Package syscall also uses it, for
   calls that Loam passes to the host.
 - *only if*: conditions on the arguments. Semicolons separate conditions; all of them must hold.
-- *result*: empty if the host serves the call. ENOENT or EINVAL is returned without executing the call. "Once" means that
-  package sandbox answers the first call: execveat starts the program, openat2 opens /proc/self/maps. Later calls return
-  ENOSYS.
+- *result*: an empty cell means that the host executes the call. ENOENT and EINVAL mean that the call returns this
+  error and the host does not execute it. "Once" means that package sandbox answers the first call: execveat starts
+  the program, openat2 opens /proc/self/maps. Later calls return ENOSYS.
 
 `
 
@@ -473,7 +496,9 @@ these parts of the host:
 
 - Its standard streams: it can read all further input, and write any output, also to a terminal. It can set the
   terminal's settings and size, but not its foreground group.
-- Its links. The gateway of the loam command, or Linux for a TAP device, checks the packets that it sends there.
+- Its links: it can send any packet. The gateway of the loam command, or Linux for a TAP device, checks the packets.
+- Its ` + "`:rw`" + ` folders. Their servers check each message. The memory that a program shares with a server is the only file that
+  it can map for writing; its size is sealed.
 - With ` + "`--pcap`" + ` and a TAP device, the capture file: it can write any data to that file, without a limit.
 - The connections that were handed over, which lead only to the clients that had connected.
 - Information about the host: the environment of the loam command; the paths in /proc/self/maps; the size of the

@@ -14,7 +14,8 @@
 // runtime's poller, which reach nothing outside. So in addition to the descriptors at the start, a process has
 // only accepted connections, and read needs no check of its descriptor. A closed connection must not
 // become a connection to another host, which sending with MSG_FASTOPEN could do. A disk image must not grow: pwrite64
-// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image.
+// writes only within its size. write uses a file position that the filter cannot see, so it cannot write an image. The
+// only files that can be mapped for writing are those that package fs/ninep/ring uses, whose size is sealed.
 //
 // assemble.go is an assembler for the filter, filter.go generates its program, and places.go finds the
 // instructions in the linked file. See seccomp(2).
@@ -80,6 +81,7 @@ const (
 	Handed         // the argument is the descriptor of a handed-over connection
 	Disk           // the argument is the descriptor of a disk image
 	NoDisk         // the argument is not the descriptor of a disk image
+	Memory         // the argument is the descriptor of memory that is shared with the server of a folder
 	Within         // the argument and the next one are a number of bytes and a position, which end within the disk image
 	Below          // the argument is less than Values[0], as an unsigned number
 	AtLeast        // the argument is at least Values[0], as an unsigned number
@@ -103,46 +105,49 @@ const (
 )
 
 var (
-	toSelf    = Test{0, Self, nil, "to this process"}
-	ofSelf    = Test{0, Self, []uint32{0}, "this process"}
-	ofCaller  = Test{0, Equal, []uint32{0}, "the calling thread"}
-	anonymous = Test{3, Set, []uint32{linux.MAP_ANONYMOUS}, "a mapping without a file"}
-	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | linux.CLONE_SETTLS}, "the flags of a new thread"}
+	toSelf    = Test{0, Self, nil, "the target is this process"}
+	ofSelf    = Test{0, Self, []uint32{0}, "the argument is this process"}
+	ofCaller  = Test{0, Equal, []uint32{0}, "the argument is the calling thread"}
+	anonymous = Test{3, Set, []uint32{linux.MAP_ANONYMOUS}, "the mapping has no file"}
+	newThread = Test{0, Equal, []uint32{cloneThread, cloneThread | linux.CLONE_SETTLS}, "the flags create a thread"}
 	standard  = Test{0, Below, []uint32{firstOwn}, "the descriptor is a standard stream"}
 	own       = Test{0, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}
-	advice    = Test{2, Below, []uint32{linux.MADV_HWPOISON}, "not MADV_HWPOISON or MADV_SOFT_OFFLINE"}
-	notCore   = Test{0, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
-	notCoreOf = Test{1, Unequal, []uint32{linux.RLIMIT_CORE}, "not RLIMIT_CORE"}
+	advice    = Test{2, Below, []uint32{linux.MADV_HWPOISON}, "the advice is neither MADV_HWPOISON nor MADV_SOFT_OFFLINE"}
+	notCore   = Test{0, Unequal, []uint32{linux.RLIMIT_CORE}, "the resource is not RLIMIT_CORE"}
+	notCoreOf = Test{1, Unequal, []uint32{linux.RLIMIT_CORE}, "the resource is not RLIMIT_CORE"}
 	names     = Test{0, Equal, []uint32{linux.PR_SET_VMA, linux.PR_SET_NAME, linux.PR_GET_NAME, linux.PR_GET_KEEPCAPS, linux.PR_SET_KEEPCAPS},
-		"PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS or PR_GET_KEEPCAPS"}
+		"the operation is PR_SET_VMA, PR_SET_NAME, PR_GET_NAME, PR_SET_KEEPCAPS or PR_GET_KEEPCAPS"}
 	// CPU clocks of other processes, and clocks of devices, have negative numbers (clock_getres(2)).
-	ofClock   = Test{0, Below, []uint32{16}, "a system clock, or a CPU clock of the caller"}
-	ofOwnTime = Test{0, Equal, []uint32{0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffc, 0xfffffffd, 0xfffffffe}, "a CPU clock of the caller"}
+	ofClock   = Test{0, Below, []uint32{16}, "the clock is a system clock, or a CPU clock of the caller"}
+	ofOwnTime = Test{0, Equal, []uint32{0xfffffff8, 0xfffffff9, 0xfffffffa, 0xfffffffc, 0xfffffffd, 0xfffffffe}, "the clock is a CPU clock of the caller"}
 
 	bySocket      = Test{0, Socket, nil, "the descriptor is the socket for handing over connections"}
 	handed        = Test{0, Handed, nil, "the descriptor is a connection that was handed over"}
 	ofDisk        = Test{0, Disk, nil, "the descriptor is a disk image"}
 	noDisk        = Test{0, NoDisk, nil, "the descriptor is not a disk image"}
+	ofMemory      = Test{4, Memory, nil, "the descriptor is memory that is shared with the server of a folder"}
+	shared        = Test{3, Equal, []uint32{linux.MAP_SHARED}, "a shared mapping"}
+	readWrite     = Test{2, Equal, []uint32{linux.PROT_READ | linux.PROT_WRITE}, "readable and writable"}
 	withinDisk    = Test{2, Within, nil, "the written range is within the size of the image"}
-	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
-	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "without MSG_FASTOPEN"}
-	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "FIONREAD, TIOCOUTQ or SIOCATMARK"}
-	copied        = Test{1, Equal, []uint32{linux.F_DUPFD_CLOEXEC, linux.F_GETFL}, "F_DUPFD_CLOEXEC or F_GETFL"}
-	ofSocket      = Test{1, Equal, []uint32{linux.SOL_SOCKET}, "level SOL_SOCKET"}
-	ofTCP         = Test{1, Equal, []uint32{linux.IPPROTO_TCP}, "level IPPROTO_TCP"}
-	ofIP          = Test{1, Equal, []uint32{linux.IPPROTO_IP}, "level IPPROTO_IP"}
+	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
+	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
+	queued        = Test{1, Equal, []uint32{linux.FIONREAD, linux.TIOCOUTQ, linux.SIOCATMARK}, "the request is FIONREAD, TIOCOUTQ or SIOCATMARK"}
+	copied        = Test{1, Equal, []uint32{linux.F_DUPFD_CLOEXEC, linux.F_GETFL}, "the command is F_DUPFD_CLOEXEC or F_GETFL"}
+	ofSocket      = Test{1, Equal, []uint32{linux.SOL_SOCKET}, "the level is SOL_SOCKET"}
+	ofTCP         = Test{1, Equal, []uint32{linux.IPPROTO_TCP}, "the level is IPPROTO_TCP"}
+	ofIP          = Test{1, Equal, []uint32{linux.IPPROTO_IP}, "the level is IPPROTO_IP"}
 	socketOptions = Test{2, Equal, []uint32{linux.SO_KEEPALIVE, linux.SO_LINGER, linux.SO_SNDBUF, linux.SO_RCVBUF, linux.SO_OOBINLINE},
-		"SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF or SO_OOBINLINE"}
+		"the option is SO_KEEPALIVE, SO_LINGER, SO_SNDBUF, SO_RCVBUF or SO_OOBINLINE"}
 	tcpOptions = Test{2, Equal, []uint32{linux.TCP_NODELAY, linux.TCP_CORK, linux.TCP_KEEPIDLE, linux.TCP_KEEPINTVL,
 		linux.TCP_KEEPCNT, linux.TCP_QUICKACK, linux.TCP_LINGER2, linux.TCP_USER_TIMEOUT},
-		"TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_LINGER2 or TCP_USER_TIMEOUT"}
-	ipOptions   = Test{2, Equal, []uint32{linux.IP_TOS, linux.IP_TTL}, "IP_TOS or IP_TTL"}
-	errorOption = Test{2, Equal, []uint32{linux.SO_ERROR}, "SO_ERROR"}
-	tcpAnswers  = Test{2, Equal, []uint32{linux.TCP_INFO, linux.TCP_MAXSEG, linux.TCP_CONGESTION}, "TCP_INFO, TCP_MAXSEG or TCP_CONGESTION"}
+		"the option is TCP_NODELAY, TCP_CORK, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_QUICKACK, TCP_LINGER2 or TCP_USER_TIMEOUT"}
+	ipOptions   = Test{2, Equal, []uint32{linux.IP_TOS, linux.IP_TTL}, "the option is IP_TOS or IP_TTL"}
+	errorOption = Test{2, Equal, []uint32{linux.SO_ERROR}, "the option is SO_ERROR"}
+	tcpAnswers  = Test{2, Equal, []uint32{linux.TCP_INFO, linux.TCP_MAXSEG, linux.TCP_CONGESTION}, "the option is TCP_INFO, TCP_MAXSEG or TCP_CONGESTION"}
 	terminal    = Test{1, Equal, []uint32{
 		linux.TCGETS, linux.TCSETS, linux.TCSETS + 1, linux.TCSETSF, linux.TCGETS2, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETS2 + 2,
 		linux.TIOCGWINSZ, linux.TIOCSWINSZ, linux.TIOCGPGRP,
-	}, "a request for a terminal's settings, size or foreground group"}
+	}, "the request concerns a terminal's settings, size or foreground group"}
 )
 
 var gate = []string{Gate}
@@ -184,17 +189,17 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},
 		{Number: linux.SYS_RT_SIGQUEUEINFO, Name: "rt_sigqueueinfo", If: []Test{toSelf}, Why: "a signal to the program itself"},
 		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "a signal to the program itself"},
-		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; a goroutine continues while another waits"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
 		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: gate, If: []Test{ofOwnTime}, Why: clocks},
-		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; a goroutine continues while another waits"},
-		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; a goroutine continues while another waits"},
+		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
+		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
 		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "names of memory and threads"},
 		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "the number of processors"},
 		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "the processors of a thread"},
 		{Number: linux.SYS_GETPGID, Name: "getpgid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_GETSID, Name: "getsid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_PRLIMIT64, Name: "prlimit64", If: []Test{ofSelf, notCoreOf}, Why: bounds},
-		{Number: linux.SYS_GETPRIORITY, Name: "getpriority", If: []Test{{1, Self, []uint32{0}, "this process"}}, Why: bounds},
+		{Number: linux.SYS_GETPRIORITY, Name: "getpriority", If: []Test{{1, Self, []uint32{0}, "the argument is this process"}}, Why: bounds},
 	},
 	ofConnections,
 )
@@ -215,10 +220,11 @@ var starting = []Call{
 	{Number: linux.SYS_EXECVEAT, Name: "execveat", Why: "package sandbox starts the program", Do: Notify},
 	{Number: linux.SYS_OPENAT2, Name: "openat2", From: gate, Why: "package sandbox opens /proc/self/maps", Do: Notify},
 	{Number: linux.SYS_OPENAT, Name: "openat", From: append(runtimes("open"), Gate), Why: "the runtime examines the machine, and finds no files", Do: Absent},
-	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{{1, Equal, []uint32{linux.F_GETFD, linux.F_GETFL}, "F_GETFD or F_GETFL"}}, Why: "checks how a descriptor was opened"},
+	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{{1, Equal, []uint32{linux.F_GETFD, linux.F_GETFL}, "the command is F_GETFD or F_GETFL"}}, Why: "checks how a descriptor was opened"},
 	{Number: linux.SYS_FSTAT, Name: "fstat", From: gate, Why: "checks the kind of file of a descriptor"},
 	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "the release of the kernel"},
-	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "a private mapping"}, {4, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "read-only"}}, Why: "files of -v, and the program's own file"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "the mapping is private"}, {4, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "the protection is PROT_READ"}}, Why: "files of -v, and the program's own file"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{shared, ofMemory, readWrite}, Why: "messages to and from the server of a folder"},
 	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "the runtime's poller"},
 	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
 }

@@ -128,7 +128,8 @@ func (d *Device) has(feature uint64) bool {
 	return d.accepted&feature == feature
 }
 
-// Change calls change with the configuration space, and then notifies the driver.
+// Change calls the function change with the configuration space, and then notifies the
+// driver.
 func (d *Device) Change(change func(config []byte)) {
 	d.mu.Lock()
 	change(d.Config)
@@ -213,7 +214,7 @@ func (d *Device) queue() *Queue {
 	return d.Queues[d.queueSelect]
 }
 
-// readConfig reads width bytes at offset at of the configuration space.
+// readConfig reads width bytes of the configuration space, beginning at the offset at.
 func (d *Device) readConfig(at, width int) (v uint64) {
 	if h := d.Hostile; h != nil && h.ConfigMoves {
 		d.generation++

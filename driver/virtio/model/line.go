@@ -13,7 +13,8 @@ type Interrupt struct {
 	done, close func()
 }
 
-// NewInterrupt returns an Interrupt whose methods Done and Close call done and closing.
+// NewInterrupt returns an Interrupt whose methods Done and Close call the given
+// functions.
 func NewInterrupt(done, closing func()) *Interrupt {
 	return &Interrupt{c: make(chan struct{}, 1), done: done, close: closing}
 }
@@ -37,7 +38,7 @@ func (i *Interrupt) Ring() {
 
 // Lines holds the interrupt lines of a machine. In the zero value no line is raised.
 type Lines struct {
-	mu  sync.Mutex // guards all
+	mu  sync.Mutex // guards the field named all
 	all map[uint32]*line
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Machine is the simulated machine. It implements driver.Machine.
 type Machine struct {
-	mu         sync.Mutex        // guards all below
+	mu         sync.Mutex        // guards all fields below
 	memory     map[uint64][]byte // allocated memory, by device address
 	heap       map[uint64][]byte // memory of the Go heap that was passed to Segments, by device address
 	next       uint64            // device address of the next Allocate

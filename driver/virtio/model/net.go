@@ -47,7 +47,7 @@ type netEnd struct {
 
 // netLine holds the frames on the wire in one direction, for one queue pair.
 type netLine struct {
-	mu     sync.Mutex // guards all
+	mu     sync.Mutex // guards all fields of the netLine
 	frames [wireDepth][]byte
 	head   int
 	count  int

@@ -21,7 +21,7 @@ type slot struct {
 	size    uint32 // size of the BAR in bytes
 	gsi     uint32
 
-	mu     sync.Mutex       // guards all below
+	mu     sync.Mutex       // guards the fields below
 	table  []driver.Message // vector table of MSI-X
 	masked []bool
 }

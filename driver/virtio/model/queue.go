@@ -83,8 +83,8 @@ const (
 	indirect = 4
 )
 
-// walk adds the segments of a chain to c, starting at the descriptor with index at. It panics if the chain is invalid,
-// since that is a bug in the driver.
+// walk adds the segments of a chain to c, starting at the descriptor with the index at.
+// It panics if the chain is invalid, since that is a bug in the driver.
 func (q *Queue) walk(c *Chain, table []byte, at uint16) {
 	for range len(table) / 16 {
 		d := table[int(at)*16:][:16]
@@ -168,8 +168,8 @@ func (c *Chain) Scatter(from int, p []byte) (n int) {
 	return transfer(c.In, from, p, func(segment, p []byte) int { return copy(segment, p) })
 }
 
-// transfer calls move for each segment from an offset on, with the remaining part of p. move returns the number of
-// bytes that it has copied.
+// transfer calls the function move for each segment, beginning at an offset, with the
+// remaining part of p. That function returns the number of bytes that it has copied.
 func transfer(pieces [][]byte, from int, p []byte, move func(segment, p []byte) int) (n int) {
 	for _, b := range pieces {
 		if from >= len(b) {

@@ -113,7 +113,7 @@ func TestAttributes(t *testing.T) {
 		if err != nil || len(got) != len(all) {
 			t.Fatalf("%d attributes, %v", len(got), err)
 		}
-		for i, a := range all { // WriteAttributes has sorted all
+		for i, a := range all { // WriteAttributes has sorted the attributes
 			if got[i].Name != a.Name || !bytes.Equal(got[i].Value, a.Value) {
 				t.Errorf("%v, want %v", got[i], a)
 			}

@@ -6,11 +6,11 @@ type Recovery struct {
 	Super        []byte
 }
 
-// Recover applies the contents of a log, in three passes ("Recovery"): find the last committed
-// transaction; collect revocations; apply images. read returns a block of the log. apply is called
-// with blocks of the device in the order in which they were logged. The caller makes them durable
-// before it writes Recovery.Super to block 0 of the log. read and apply must not keep each other's
-// memory. Errors: ErrDamaged, ErrUnsupported, and errors of read and apply.
+// Recover applies the contents of a log, in three passes ("Recovery"): find the last committed transaction; collect
+// revocations; apply images. The function read returns a block of the log. The function apply is called with blocks of
+// the device in the order in which they were logged. The caller makes them durable before it writes Recovery.Super to
+// block 0 of the log. read and apply must not keep each other's memory. Errors: ErrDamaged, ErrUnsupported, and errors
+// of read and apply.
 func Recover(c Config, read func(uint32) ([]byte, error), apply func(uint64, []byte) error) (Recovery, error) {
 	if err := checkSuper(c); err != nil {
 		return Recovery{}, err
@@ -70,7 +70,7 @@ type recovery struct {
 	revoked                        map[uint64]uint32 // sequence number of the newest transaction that revoked a block
 }
 
-// next returns the block of the ring after block at.
+// next returns the block of the ring after a block (the parameter at).
 func (r *recovery) next(at uint32) uint32 {
 	if at+1 >= r.length {
 		return r.first

@@ -58,7 +58,8 @@ func timeOf(t unix.StatxTimestamp) ninep.Time {
 	return ninep.Time{Sec: uint64(t.Sec), Nsec: uint64(t.Nsec)}
 }
 
-// qid identifies a file. Files of other devices below the folder have a number that is mixed from both numbers.
+// qid identifies a file. For a file of another file system that is mounted below the folder, Path is a hash of
+// the inode number and the device number.
 func (s *session) qid(st *unix.Statx_t) ninep.QID {
 	q := ninep.QID{Path: st.Ino}
 	if d := deviceOf(st); d != s.device {

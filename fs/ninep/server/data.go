@@ -37,13 +37,10 @@ func (s *session) read(body []byte) (work, error) {
 	if int64(m.Offset) < 0 {
 		return work{}, unix.EINVAL
 	}
-	b := buffers.Get().(*[]byte)
-	w, err := hold(f, false, true, func() (ninep.Message, error) {
-		n, err := readAll(f.fd, (*b)[:count], int64(m.Offset))
-		return &ninep.Data{Data: (*b)[:n]}, err
+	return holdBuffer(f, func(b []byte) (ninep.Message, error) {
+		n, err := readAll(f.fd, b[:count], int64(m.Offset))
+		return &ninep.Data{Data: b[:n]}, err
 	})
-	w.buffer = b
-	return w, err
 }
 
 // write serves Write. A file that was opened with O_APPEND is appended to.
@@ -120,7 +117,7 @@ func (s *session) appendData(body []byte) (work, error) {
 	if err != nil {
 		return work{}, err
 	}
-	return now(func() (ninep.Message, error) { // served at once and in order: appends of one client do not mix
+	return now(func() (ninep.Message, error) { // served at once and in order, so that appends of one client do not mix
 		n, end, err := f.append(m.Data)
 		return &ninep.Appended{Count: uint32(n), End: end}, err
 	})

@@ -95,6 +95,15 @@ func hold(f *fid, slow, waits bool, do func() (ninep.Message, error)) (work, err
 	return work{do: do, slow: slow, waits: waits, fid: f}, nil
 }
 
+// holdBuffer returns a work that holds a reference to a FID, and that gets a buffer of ninep.MaxSize bytes for its reply.
+// The work may run in its own goroutine if other requests are waiting.
+func holdBuffer(f *fid, do func(buffer []byte) (ninep.Message, error)) (work, error) {
+	b := buffers.Get().(*[]byte)
+	w, err := hold(f, false, true, func() (ninep.Message, error) { return do(*b) })
+	w.buffer = b
+	return w, err
+}
+
 // vacant checks that a FID can be made. Errors: EINVAL if it is in use, EMFILE.
 func (s *session) vacant(n uint32) error {
 	switch {
@@ -253,7 +262,7 @@ func openBeneath(dir int, n string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// clunk serves Clunk. If the FID is of XattrCreate, it sets the attribute.
+// clunk serves Clunk. If XattrCreate created the FID, clunk sets the extended attribute.
 func (s *session) clunk(body []byte) (work, error) {
 	f, n, err := s.drop(body)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // read from it. The FID's mu guards it.
 type listing struct {
 	fd   int
-	at   int64  // offset of the first entry in rest
+	at   int64  // offset of the first entry in the field rest
 	rest []byte // entries of getdents64(2)
-	end  bool   // the directory has no entries after those in rest
-	b    []byte // the buffer of which rest is a part
+	end  bool   // the directory has no entries after the entries in the field rest
+	b    []byte // the buffer that contains the field rest
 }
 
 // dirent is an entry of getdents64(2).
@@ -33,7 +33,10 @@ const direntRoom = 32 << 10
 func (f *fid) listFrom(offset int64) (*listing, error) {
 	l := f.listing
 	if l == nil {
-		fd, err := unix.Open(path(f.fd), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Openat(f.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == unix.EACCES { // a directory that may be read but not searched
+			fd, err = unix.Open(path(f.fd), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -168,8 +171,8 @@ func (s *session) list(body []byte) (work, error) {
 	}
 	const more = 14 // bytes of a Listed besides its entries
 	count := int(min(m.Count, s.size-ninep.ReadRoom-more))
-	return hold(f, false, true, func() (ninep.Message, error) {
-		answer := &ninep.Listed{QID: qid.QID, End: 1}
+	return holdBuffer(f, func(b []byte) (ninep.Message, error) {
+		answer := &ninep.Listed{QID: qid.QID, End: 1, Entries: b[:0]}
 		err := s.eachEntry(f, m.Offset, func(d dirent, st *unix.Statx_t) bool {
 			e := ninep.Entry{Offset: uint64(d.offset), Name: d.name, Attr: s.attrOf(f.fd, d.name, st)}
 			longer := e.AppendTo(answer.Entries)
@@ -215,10 +218,12 @@ func (s *session) fetch(body []byte) (work, error) {
 		}
 	}
 	count := int(min(m.Count, s.size-ninep.ReadRoom))
-	return hold(f, false, true, func() (ninep.Message, error) {
-		var data []byte
+	most := min(m.Most, s.size)
+	return holdBuffer(f, func(data []byte) (ninep.Message, error) {
+		data = data[:0]
+		room := make([]byte, most+1) // one byte more, to detect that a file has grown
 		for _, n := range m.Names {
-			c := s.content(f.fd, n, min(m.Most, s.size))
+			c := s.content(f.fd, n, room)
 			longer := c.AppendTo(data)
 			if len(longer) > count {
 				break
@@ -229,8 +234,8 @@ func (s *session) fetch(body []byte) (work, error) {
 	})
 }
 
-// content returns the content of a regular file of at most most bytes.
-func (s *session) content(dir int, n string, most uint32) ninep.Content {
+// content returns the content of a regular file that is smaller than room. The content is in room.
+func (s *session) content(dir int, n string, room []byte) ninep.Content {
 	fail := func(err error) ninep.Content { return ninep.Content{Errno: uint32(errno(err))} }
 	var st unix.Statx_t
 	if err := statAt(dir, n, &st); err != nil {
@@ -240,7 +245,7 @@ func (s *session) content(dir int, n string, most uint32) ninep.Content {
 	switch {
 	case a.Mode&unix.S_IFMT != unix.S_IFREG:
 		return fail(unix.EINVAL)
-	case a.Size > uint64(most):
+	case a.Size >= uint64(len(room)):
 		return fail(unix.EFBIG)
 	}
 	fd, err := openBeneath(dir, n, unix.O_RDONLY, 0)
@@ -248,13 +253,12 @@ func (s *session) content(dir int, n string, most uint32) ninep.Content {
 		return fail(err)
 	}
 	defer unix.Close(fd)
-	b := make([]byte, a.Size+1) // one byte more, to detect that the file has grown
-	k, err := readAll(fd, b, 0)
+	k, err := readAll(fd, room[:a.Size+1], 0)
 	switch {
 	case err != nil:
 		return fail(err)
 	case uint64(k) != a.Size:
 		return fail(unix.EAGAIN)
 	}
-	return ninep.Content{Attr: a, Data: b[:k]}
+	return ninep.Content{Attr: a, Data: room[:k]}
 }

@@ -104,7 +104,7 @@ func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid
 	case err != unix.ENOENT || flags&unix.O_CREAT == 0:
 		return nil, ninep.Attr{}, err
 	}
-	const private = 0o700 // mode until the file gets its own
+	const private = 0o700 // mode of a new file until it gets the mode that the client wants
 	first := mode & 0o777
 	if mode&specialBits != 0 || uid != s.owner.uid || gid != s.owner.gid {
 		first = private

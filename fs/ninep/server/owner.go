@@ -37,7 +37,8 @@ func (o override) text() string {
 	return fmt.Sprintf("%d %d %o %o %d", o.uid, o.gid, o.bits, o.kind, o.device)
 }
 
-// parseOverride decodes the text. The text is not trusted: any process of the host may have written it.
+// parseOverride decodes the value of the extended attribute user.loam, which stores the owner and mode that the program
+// has set. The value is not trusted: any process of the host may have written it.
 func parseOverride(text string) (o override, ok bool) {
 	n, err := fmt.Sscanf(text, "%d %d %o %o %d", &o.uid, &o.gid, &o.bits, &o.kind, &o.device)
 	const most = 1<<32 - 1
@@ -164,8 +165,8 @@ func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 	return unix.Chmod(p, mode|unix.S_ISVTX)
 }
 
-// dressNew gives a new file its mode and owner. kind is the type on the host, and mode that for the client. A file
-// system without attributes of class user leaves the owner as it is.
+// dressNew gives a new file its mode and owner. kind is the type of the file on the host; mode includes the type
+// that the client sees. If the host's file system does not support user attributes, the owner does not change.
 func (s *session) dressNew(fd int, kind, mode, uid, gid uint32, device uint64) error {
 	o := override{uid: -1, gid: -1, bits: mode & specialBits}
 	if uid != s.owner.uid {

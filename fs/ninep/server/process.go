@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -11,10 +12,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"loam/fs/ninep/ring"
 )
 
 // The server as a process: Start runs this executable again under the name processName. The process
 // has no privileges, even if the caller is root, and ends when the client closes its end of the socket.
+
+// memoryVariable is the environment variable that is set if the process communicates in memory.
+const memoryVariable = "LOAM_FOLDER_MEMORY"
 
 // processName is the name (argv[0]) under which this executable is the server.
 const processName = "loam: folder"
@@ -23,6 +29,7 @@ const processName = "loam: folder"
 const (
 	processSocket = 3
 	processFolder = 4
+	processMemory = 5
 )
 
 func init() {
@@ -34,12 +41,29 @@ func init() {
 // runProcess does not return.
 func runProcess() {
 	syscall.Umask(0) // the client applies its own umask
-	err := Serve(&socket{fd: processSocket}, os.NewFile(processFolder, "folder"), Config{FIDs: mostFIDs()})
+	c, err := connection()
+	if err == nil {
+		err = Serve(c, os.NewFile(processFolder, "folder"), Config{FIDs: mostFIDs()})
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "loam: the server of a folder has ended:", err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// connection returns the connection to the client.
+func connection() (io.ReadWriter, error) {
+	s := &socket{fd: processSocket}
+	if os.Getenv(memoryVariable) == "" {
+		return &patient{source: s}, nil
+	}
+	memory, err := unix.Mmap(processMemory, 0, ring.Size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	unix.Close(processMemory)
+	return &patient{source: ring.New(memory, s, true)}, nil
 }
 
 // mostFIDs returns how many FIDs the limit on open files allows: a FID has up to two descriptors.
@@ -55,35 +79,78 @@ func mostFIDs() int {
 // ErrRoot is returned by Start for a caller that is root and cannot give up root's privileges.
 var ErrRoot = errors.New("root's privileges cannot be given up")
 
-// Start starts a server of the folder that f is open on, and returns the client's end of its socket. The server acts as
-// the caller; if the caller is root, as the user and the groups of the folder's owner, without capabilities.
-func Start(f *os.File) (*os.File, error) {
+// Client is the client's end of a connection to a server.
+type Client struct {
+	Socket *os.File
+	Memory *os.File // memory of ring.Size bytes in which the client is the first process of package ring; nil: none
+}
+
+// close closes the files.
+func (c *Client) close() {
+	c.Socket.Close()
+	if c.Memory != nil {
+		c.Memory.Close()
+	}
+}
+
+// Start starts a server of the folder that f is open on. With memory, client and server communicate in memory, and the
+// socket only wakes them. The server acts as the caller; if the caller is root, as the user and the groups of the
+// folder's owner, without capabilities.
+func Start(f *os.File, memory bool) (_ *Client, err error) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC|syscall.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
 	}
-	ours, theirs := os.NewFile(uintptr(pair[0]), "folder"), os.NewFile(uintptr(pair[1]), "client")
+	ours, theirs := &Client{Socket: os.NewFile(uintptr(pair[0]), "folder")}, os.NewFile(uintptr(pair[1]), "client")
 	defer theirs.Close()
+	defer func() {
+		if err != nil {
+			ours.close()
+		}
+	}()
 	for _, fd := range pair { // the largest buffers that the system allows
 		syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_SNDBUF, socketRoom)
 	}
 	c := exec.Command(executable())
 	c.Args, c.Env, c.Dir = []string{processName}, []string{"GOGC=200"}, "/"
 	c.ExtraFiles = []*os.File{theirs, f}
+	if memory {
+		if ours.Memory, err = newMemory(); err != nil {
+			return nil, err
+		}
+		c.ExtraFiles = append(c.ExtraFiles, ours.Memory)
+		c.Env = append(c.Env, memoryVariable+"=1")
+	}
 	c.Stderr = os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // signals of the terminal are for the program, not for the server
 	if os.Geteuid() == 0 {
 		if c.SysProcAttr.Credential, err = ownerOf(f); err != nil {
-			ours.Close()
 			return nil, err
 		}
 	}
 	if err := startBounded(c); err != nil {
-		ours.Close()
 		return nil, err
 	}
 	go c.Wait() // the server ends when the client does
 	return ours, nil
+}
+
+// newMemory returns memory for a connection, whose size cannot change.
+func newMemory() (*os.File, error) {
+	fd, err := unix.MemfdCreate("folder", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	f := os.NewFile(uintptr(fd), "folder")
+	if err := f.Truncate(ring.Size); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL); err != nil {
+		f.Close()
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	return f, nil
 }
 
 // socketRoom is the size of the buffers of a socket, in bytes.

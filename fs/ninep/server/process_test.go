@@ -1,19 +1,69 @@
 package server_test
 
 import (
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 
 	"loam/fs"
 	"loam/fs/ninep"
+	"loam/fs/ninep/ring"
 	"loam/fs/ninep/server"
 )
 
+// peer implements ring.Peer by a socket.
+type peer struct{ *os.File }
+
+func (p peer) Wake() error {
+	_, err := p.Write([]byte{0})
+	return err
+}
+
+func (p peer) Wait() error {
+	_, err := p.Read(make([]byte, 64))
+	return err
+}
+
+func (p peer) Pause() error {
+	p.Yield()
+	return nil
+}
+
+func (p peer) Yield() { runtime.Gosched() }
+
+// dial starts a server and returns the client's end of its connection.
+func dial(t *testing.T, f *os.File, memory bool) io.ReadWriteCloser {
+	t.Helper()
+	c, err := server.Start(f, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !memory {
+		return c.Socket
+	}
+	m, err := syscall.Mmap(int(c.Memory.Fd()), 0, ring.Size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Munmap(m) })
+	if err := c.Memory.Truncate(0); err == nil {
+		t.Error("the memory can be shrunk")
+	}
+	c.Memory.Close()
+	return ring.New(m, peer{c.Socket}, false)
+}
+
 // A server as a process acts as the folder's owner, and has no capabilities.
 func TestProcess(t *testing.T) {
+	t.Run("socket", func(t *testing.T) { testProcess(t, false) })
+	t.Run("memory", func(t *testing.T) { testProcess(t, true) })
+}
+
+func testProcess(t *testing.T, memory bool) {
 	dir := t.TempDir()
 	owner := os.Geteuid()
 	if owner == 0 {
@@ -30,11 +80,7 @@ func TestProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	socket, err := server.Start(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := ninep.New(socket, ninep.Config{})
+	s, err := ninep.New(dial(t, f, memory), ninep.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}

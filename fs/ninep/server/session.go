@@ -117,14 +117,15 @@ func (s *session) serve(h ninep.Header) error {
 	return nil
 }
 
-// work is the second part of a request. It uses only the FID that it holds.
+// work is the second part of serving a request. In the first part, a function of newHandlers has decoded the
+// request and looked its FIDs up. The second part uses only the FID that it holds.
 type work struct {
 	do    func() (ninep.Message, error)
-	slow  bool // it may take long, and runs in its own goroutine
-	waits bool // it may wait for the disk, and runs in its own goroutine if other requests are waiting
+	slow  bool // the work may take long, and runs in its own goroutine
+	waits bool // the work may wait for the disk, and runs in its own goroutine if other requests are waiting
 	fid   *fid // held until the end; may be nil
 
-	buffer *[]byte // for data of the reply; returned to buffers; may be nil
+	buffer *[]byte // memory of the reply's data, which is returned to the pool buffers afterwards; nil: none
 }
 
 // buffers has buffers for the data of replies, of ninep.MaxSize bytes.

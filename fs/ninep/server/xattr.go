@@ -11,7 +11,7 @@ import (
 // xattr is a FID of an extended attribute: its value for reading, or the new value to set.
 type xattr struct {
 	value  []byte
-	create bool // the FID is of XattrCreate, and not of XattrWalk
+	create bool // XattrCreate created the FID, not XattrWalk
 	name   string
 	size   int // size of the new value
 	flags  int
@@ -61,7 +61,7 @@ func (s *session) xattrWalk(body []byte) (work, error) {
 	return done(&ninep.Size{Size: uint64(len(value))})
 }
 
-// sized calls get with a buffer that is large enough.
+// sized calls the function get with a buffer that is large enough.
 func sized(get func([]byte) (int, error)) ([]byte, error) {
 	for {
 		n, err := get(nil)

@@ -70,7 +70,7 @@ func BlockOf(a netip.Addr) (Block, bool) {
 	return blocks[i], true
 }
 
-// Without returns the addresses of rs that are not in allowed, as ranges.
+// Without returns the addresses of rs that are not in the list allowed, as ranges.
 func Without(rs, allowed []Range) []Range {
 	var left []Range
 	for _, is4 := range []bool{true, false} {

@@ -80,7 +80,8 @@ func merge(rs []Range) (ps []piece) {
 	return ps
 }
 
-// subtract returns the parts of from that are not in without. Both must be results of merge.
+// subtract returns the parts of the first list that are not in the second. Both lists
+// must be results of merge.
 func subtract(from, without []piece) (left []piece) {
 	for _, p := range from {
 		gone := false

@@ -55,7 +55,7 @@ var dialect = []pattern{
 	{words(`beside (?:it|its|one|each|these|this|that|those|them)`), "write next to, in addition to, or compared with"},
 }
 
-// code matches `names and examples` in a text.
+// code matches the text in `backquotes`, which consists of names and examples.
 var code = regexp.MustCompile("`[^`]*`")
 
 // Dialect returns the phrases of p that are in the list, in the order of the list. Text in `backquotes` is

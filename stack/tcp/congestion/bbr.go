@@ -30,7 +30,7 @@ package congestion
 //   - The windowed maxima have two slots, each half of the window long, which section 2.10 permits for
 //     max_bw.
 
-// bbrState is BBR.state.
+// bbrState is the phase that BBR is in (BBR.state of the draft).
 type bbrState uint8
 
 const (
@@ -122,7 +122,7 @@ type bbr struct {
 	// Loss in the current round trip (section 5.5.10 of the BBR draft).
 	lossInRound    bool
 	lossRoundStart bool
-	lossRoundDone  uint64 // BBR.loss_round_delivered
+	lossRoundDone  uint64 // BBR.loss_round_delivered: the round trip ends when data arrives that was sent at or after this value of C.delivered
 	lossRanges     int    // discontiguous ranges lost in this round trip
 	lossEnd        Seq    // sequence number at the end of the last lost range
 

@@ -155,9 +155,9 @@ type Sample struct {
 	// C.delivered of the BBR draft at the time when the newest delivered range was sent: all bytes delivered since the
 	// start, cumulatively or selectively acknowledged (RS.prior_delivered)
 	Prior    uint64
-	Lost     uint64 // bytes considered lost since that time (RS.lost)
-	InFlight uint32 // bytes in flight at that time, including the range (RS.tx_in_flight)
-	Limited  bool   // the program had nothing to send at that time (RS.is_app_limited)
+	Lost     uint64 // bytes considered lost since the newest delivered range was sent (RS.lost)
+	InFlight uint32 // bytes in flight when the newest delivered range was sent, including that range (RS.tx_in_flight)
+	Limited  bool   // the program had nothing more to send when the newest delivered range was sent (RS.is_app_limited)
 
 	Acked  uint32 // newly acknowledged bytes, cumulatively or selectively (RS.newly_acked)
 	Total  uint64 // bytes delivered since the start (C.delivered)

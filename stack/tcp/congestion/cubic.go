@@ -74,7 +74,8 @@ func (c *cubic) begin(now Time, cwnd float64) {
 	}
 }
 
-// at returns the cubic function t seconds after the epoch (equation 1).
+// at returns the value of the cubic function t seconds after the epoch (RFC 9438,
+// equation 1).
 func (c *cubic) at(t float64) float64 {
 	d := t - c.k
 	return float64(cubicC*d*d*d) + c.wMax

@@ -46,7 +46,8 @@ func host(spec Spec) (answer, error) {
 
 var loopback = netip.MustParseAddr("127.0.0.1")
 
-// proxy accepts connections at the address from, forwards them to the address to, until this process ends.
+// proxy accepts connections at one address (from) and forwards them to another (to),
+// until this process ends.
 func proxy(from, to netip.AddrPort) error {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(from))
 	if err != nil {

@@ -105,7 +105,8 @@ func goroutines() (bottom chan<- []byte, top <-chan []byte) {
 	return first, in
 }
 
-// perPacket sends packets up as fast as possible.
+// perPacket sends packets through the layers, from the lowest to the highest, as fast as
+// possible.
 func perPacket(packet []byte, n int) int {
 	bottom, top := goroutines()
 	go func() {
@@ -121,7 +122,8 @@ func perPacket(packet []byte, n int) int {
 	return total
 }
 
-// alone sends a packet up when the packet before has arrived, so that every hop wakes a goroutine.
+// alone sends a packet through the layers when the packet before has arrived, so that
+// every hop wakes a goroutine.
 func alone(packet []byte, n int) int {
 	bottom, top := goroutines()
 	defer close(bottom)
@@ -194,7 +196,8 @@ func Segment() []byte {
 // PayloadLen is the length in bytes of the payload of Segment.
 const PayloadLen = 1500 - wire.IPv4MinLen - wire.TCPMinLen
 
-// Measure passes packets through a shape for about span, and returns the time per packet.
+// Measure passes packets through a shape for about the duration span, and returns the
+// time per packet.
 func Measure(s Shape, span time.Duration) time.Duration {
 	packet := Segment()
 	n := 1000

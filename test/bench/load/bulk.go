@@ -45,7 +45,8 @@ var pattern = func() []byte {
 
 var errDamaged = errors.New("the bytes that arrived are not those that were sent")
 
-// check compares b with the stream at offset at. Beyond the checked beginning it does nothing.
+// check compares b with the bytes of the stream that begin at the offset at. Beyond the
+// checked beginning it does nothing.
 func check(b []byte, at uint64) error {
 	from := int(at % chunk)
 	if at < checked && !bytes.Equal(b, pattern[from:from+len(b)]) {
@@ -124,7 +125,8 @@ func (b bulk) Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples,
 	}, nil
 }
 
-// send writes for span, ends the stream, and reads the number of bytes that the server received.
+// send writes for the duration span, ends the stream, and reads the number of bytes that
+// the server received.
 func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
 	if _, err := c.Write([]byte{toServer}); err != nil {
 		return 0, 0, err
@@ -152,7 +154,7 @@ func send(c net.Conn, span time.Duration) (total uint64, took time.Duration, err
 	return total, time.Since(start), nil
 }
 
-// receive reads for span.
+// receive reads for the duration span.
 func receive(c net.Conn, span time.Duration) (total uint64, took time.Duration, err error) {
 	start := time.Now()
 	if _, err := c.Write([]byte{toClient}); err != nil {

@@ -47,7 +47,8 @@ func (clients) Run(h subject.Host, _ netip.Addr, span time.Duration) (Samples, e
 	return samples, nil
 }
 
-// experiment runs n clients against a new server on port at, and returns the time that it took.
+// experiment runs n clients against a new server on a port (at), and returns the time
+// that it took.
 func experiment(h subject.Host, at uint16, n int) (time.Duration, error) {
 	start := time.Now()
 	l, err := h.Listen(at)

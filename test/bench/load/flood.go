@@ -169,8 +169,8 @@ func swallow(name string) error {
 	return nil
 }
 
-// send sends the flood in bursts, one per millisecond, until over is closed. It returns the number of
-// packets sent.
+// send sends the flood in bursts, one per millisecond, until the channel over is closed.
+// It returns the number of packets sent.
 func (s *strangers) send(kind string, over <-chan struct{}) (int, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

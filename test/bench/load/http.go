@@ -19,13 +19,13 @@ import (
 // HTTP is a client, on Linux, of the program of package guest.
 type HTTP struct{ Server netip.AddrPort }
 
-// FirstAnswer waits until the server answers a request. It starts another attempt every time between
-// has passed, which limits the resolution of the measurement. Earlier attempts continue, so a server
-// that takes its time is not asked to start over.
+// FirstAnswer waits until the server answers a request. It starts another attempt each
+// time the duration between has passed, which limits the resolution of the measurement.
+// Earlier attempts continue, so a server that takes its time is not asked to start over.
 func (h HTTP) FirstAnswer(ctx context.Context, between time.Duration) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	answered := make(chan struct{}, 1) // sent to by the first attempt that succeeds; full: one already has
+	answered := make(chan struct{}, 1) // the first attempt that succeeds sends to it; full: an attempt has succeeded already
 	tick := time.NewTicker(between)
 	defer tick.Stop()
 	for {
@@ -125,7 +125,8 @@ func newExchange(c net.Conn, server netip.AddrPort) (*exchange, error) {
 	return e, nil
 }
 
-// until sends requests until end, and returns the number of responses.
+// until sends requests until a time, the parameter end, and returns the number of
+// responses.
 func (e *exchange) until(end time.Time) (n int, err error) {
 	for ; time.Now().Before(end); n++ {
 		if _, err := e.c.Write(e.request); err != nil {
@@ -141,7 +142,8 @@ func (e *exchange) until(end time.Time) (n int, err error) {
 	return n, nil
 }
 
-// Get requests a path and decodes the JSON response into the variable to which into points.
+// Get requests a path and decodes the JSON response into a variable. The parameter into
+// is a pointer to the variable.
 func (h HTTP) Get(path string, into any) error {
 	client := http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()

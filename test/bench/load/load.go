@@ -24,7 +24,8 @@ type Samples map[string]float64
 type Load interface {
 	// Serve starts the server's half on h and returns. The server runs until the process ends.
 	Serve(h subject.Host) error
-	// Run runs the client's half against the server at peer for about span, and returns the samples.
+	// Run runs the client's half against the server at peer for about the duration span, and
+	// returns the samples.
 	Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples, error)
 }
 

@@ -51,7 +51,8 @@ func (oneFlight) Run(h subject.Host, peer netip.Addr, span time.Duration) (Sampl
 	return Samples{"kB/s": float64(sent) / 1000 / time.Since(start).Seconds()}, nil
 }
 
-// oneByOne sends segments for about span, and returns how many bytes were acknowledged.
+// oneByOne sends segments for about the duration span, and returns how many bytes were
+// acknowledged.
 func oneByOne(fd int, span time.Duration) (sent int, err error) {
 	const stamps = unix.SOF_TIMESTAMPING_TX_ACK | unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY
 	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stamps); err != nil {

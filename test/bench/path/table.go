@@ -18,9 +18,9 @@ type Row struct {
 // Aim is the least share of Linux's rate that Loam should reach.
 const Aim = 0.9
 
-// Run measures reps times each row that pick selects. The measurements of one row alternate between the pairs, so that
-// other load on the machine affects all of them alike. If their rate is low enough, several rows are measured at the same
-// time. Each row is logged when it is finished.
+// Run measures each row for which the function pick returns true. It repeats each measurement reps times. The
+// measurements of one row alternate between the pairs, so that other load on the machine affects all of them alike.
+// If their rate is low enough, several rows are measured at the same time. Each row is logged when it is finished.
 func Run(pick func(*Row) bool, reps int, log io.Writer) (rows []Row, err error) {
 	var algorithms []string
 	for _, a := range Algorithms {
@@ -114,10 +114,10 @@ func (r *Row) String() string {
 func Write(w io.Writer, rows []Row, machine string) {
 	fmt.Fprintf(w, "# Long and lossy paths\n\n%s\n\n", strings.TrimSpace(`
 The table shows the payload rate of one connection over an emulated path, in Mbit/s, from one run (`+machine+`).
-"go run . -paths" in test/bench makes it, and test/bench/path builds the paths. The column "path" is the rate of the
-path. The bound is that rate without headers and without lost packets. The other rates are named by sender and
-receiver, because the sender determines the rate. "Share" is the smaller of the two rates with Loam as the sender,
-divided by the rate of Linux to Linux. Compare "Linux to Loam" with "Linux to Linux".`))
+"go run . -paths" in test/bench makes this page, and test/bench/path emulates the paths. The column "path" is the rate of the
+path. The column "bound" is the highest possible payload rate: the rate of the path without headers and lost packets. The
+names of the other columns state the sender and the receiver. The column "share" is for Loam as the sender: the smaller of
+"Loam to Loam" and "Loam to Linux", divided by "Linux to Linux". For Loam as the receiver, compare "Linux to Loam" with "Linux to Linux".`))
 	fmt.Fprintln(w, "| IP version | path | round trip | loss | congestion control | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {

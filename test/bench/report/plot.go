@@ -21,7 +21,8 @@ type picture struct {
 	file  string
 }
 
-// drawing makes one plot. draw returns nil if there are no figures for it.
+// drawing makes one plot. The function draw returns nil if there are no figures for the
+// plot.
 type drawing struct {
 	picture
 	draw func(*plan.Results) (*chart, error)

@@ -64,13 +64,13 @@ func title(name string) string {
 	case subject.LoamRelay:
 		return "Loam, relayed"
 	case subject.LoamBound:
-		return "Loam, deaf to floods"
+		return "Loam, flood dropped when read"
 	case subject.LoamSieve:
 		return "Loam, floods filtered"
 	case subject.GVisor:
 		return "gVisor"
 	case subject.GVisorVnet:
-		return "gVisor, our tap link"
+		return "gVisor, with Loam's TAP link"
 	case subject.Linux:
 		return "Linux"
 	case subject.LinuxProxy:

@@ -65,7 +65,7 @@ func head(b *bytes.Buffer, r *plan.Results) {
 		return
 	}
 	m := r.Machine
-	fmt.Fprintf(b, `# Loam beside gVisor and Linux
+	fmt.Fprintf(b, `# Loam compared with gVisor and Linux
 
 The benchmark in test/bench makes this file; do not edit it. Machine: %s, %d CPUs, Linux %s. Versions: %s,
 Loam %s, gVisor %s. Date: %s. Figures are medians of %d interleaved runs of %s
@@ -106,11 +106,11 @@ func aims(b *bytes.Buffer, r *plan.Results) {
 		fmt.Fprintf(b, "\nNot met:\n\n%s\n", strings.Join(broken, "\n"))
 	}
 	if behind := behindVnet(r); len(behind) > 0 {
-		fmt.Fprintf(b, "\nThe aims are about gVisor as it comes. On our tap link it is ahead of Loam here:\n\n%s\n", strings.Join(behind, "\n"))
+		fmt.Fprintf(b, "\nThe aims are about gVisor with its own links. With Loam's TAP link, gVisor is better than Loam in these rows:\n\n%s\n", strings.Join(behind, "\n"))
 	}
 }
 
-// behindVnet lists the rows in which gVisor on our tap link is better than Loam.
+// behindVnet lists the rows in which gVisor with Loam's TAP link is better than Loam.
 func behindVnet(r *plan.Results) []string {
 	var out []string
 	for _, o := range r.Rows {
@@ -147,13 +147,16 @@ var about = map[string]string{
 	plan.OverPipe: "Both ends are in one process. A pipe is a network device in memory. Each stack uses its own pipe device " +
 		"with an MTU of 1500. In rows with 64 kB, the pipe passes large frames with partial checksums unchanged.",
 	plan.OverTap: "The peer is Linux's TCP, in another process. On a TAP device, gVisor's own link (fdbased) uses " +
-		"neither segmentation offload nor batches. Therefore gVisor is also measured on a link of ours that " +
-		"uses both. That column compares the stacks without the difference of the links.",
+		"neither segmentation offload nor batches. Therefore gVisor is also measured with a link that uses " +
+		"both, like Loam's. That column compares the stacks without the difference of the links.",
 	plan.OverVeth: "Loam can use an interface of Linux by three methods. Here the interface is one end of a veth pair. " +
 		"The peer is Linux's TCP on the other end, in another process. Packet sockets and their rings carry frames of " +
 		"64 kB with partial checksums. AF_XDP carries neither on a veth: Linux first completes checksums and splits " +
 		"frames into frames of the MTU's size. A receive ring delivers frames in blocks, up to a millisecond late, " +
 		"which shows in the ping-pong.",
+	plan.Floods: "A row names the kind of the packets of a flood of 100,000 packets per second over a TAP device. The figures are " +
+		"the rate at which connections are opened and closed during the flood, in percent of the rate without it. In the " +
+		"column \"Loam, flood dropped when read\", Loam frees the packets of the flood as soon as it has read them from the device.",
 	plan.Echo: "The first experiment of the paper (section 3.3.1): Linux sends the given number of ICMP echo " +
 		"requests at once over the TAP device. Figures are the mean time to the reply.",
 	plan.Clients: "The second experiment of the paper (section 3.3.2): the given number of clients connect at once to a " +
@@ -197,7 +200,7 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 		header = append(header, "Loam better than "+peer+" by")
 	}
 	if vnet {
-		header = append(header, "Loam better than gVisor, our tap link, by")
+		header = append(header, "Loam better than gVisor, with Loam's TAP link, by")
 	}
 	line(b, header)
 	line(b, append([]string{":--", ":--"}, fill("--:", len(header)-2)...))

@@ -197,7 +197,8 @@ func protectPages() (func(int) error, func(), error) {
 	}), func() { munmap(addr, page) }, err
 }
 
-// pingPong forks a child that answers each byte from down with one to up, until down ends.
+// pingPong forks a child that answers each byte that it reads from the pipe down with a
+// byte to the pipe up, until the pipe down is closed.
 func pingPong(down, up [2]int) (func(int) error, func(), error) {
 	pid, err := fork()
 	if err != nil {

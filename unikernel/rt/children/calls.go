@@ -6,8 +6,8 @@ import (
 	"loam/unikernel/rt"
 )
 
-// The system calls by which the program reaches other processes. Before the first child, and for the program itself, the
-// functions of the table serve them.
+// This file serves the system calls of the program that concern other processes. Before the first child exists, and
+// if a call concerns the program itself, the functions of the table of calls serve them.
 
 func serveCalls() {
 	for number, others := range map[int]func(c call.Caller, a call.Args) bool{

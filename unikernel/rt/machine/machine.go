@@ -79,8 +79,8 @@ var hardware = sync.OnceValue(func() *devices {
 	return d
 })
 
-// find returns device number before of a kind, counted from 0. It returns nil and d.why if there is no such
-// device.
+// find returns the device of a kind that follows the given number of devices of that kind. If there is no such
+// device, it returns nil and d.why.
 func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 	for _, v := range d.found {
 		if v.Kind() != k {

@@ -90,8 +90,8 @@ func (c *console) start() {
 	go c.showAll()
 }
 
-// typeAll copies the user's input to the master. At the end of the input, the user's terminal has gone, and typeAll
-// hangs up.
+// typeAll copies the user's input to the master of the pseudo-terminal. At the end of the input, the user's
+// terminal no longer exists, and typeAll hangs up the pseudo-terminal.
 func (c *console) typeAll() {
 	room := make([]byte, channel.MaxPayload)
 	for {

@@ -127,8 +127,8 @@ const batch = 2000
 // span is how long each kind of write is measured.
 const span = 300 * time.Millisecond
 
-// loop returns the mean cost of write in the best batch, in ns. Other batches include other work of the
-// machine.
+// loop returns the mean cost of a call of write in the best batch, in ns. Other batches
+// include other work of the machine.
 func loop(write func() (int, error)) (float64, error) {
 	if n, err := write(); n != 1 || err != nil {
 		return 0, fmt.Errorf("a write of one byte: %d, %v", n, err)

@@ -2,7 +2,7 @@ package runtime
 
 import (
 	"internal/runtime/syscall/linux"
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 )
 
 // loamArrived records in each poll descriptor what epoll has reported, before netpoll readies a goroutine for

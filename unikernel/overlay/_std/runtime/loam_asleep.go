@@ -66,7 +66,7 @@ func loamStillAwake() bool {
 	return gp != nil && gp.goid == loamAwake.id && loamExists(gp) && (loamGoesOn(gp) || loamInside(gp))
 }
 
-// loamFirst returns the first goroutine of the program for which is returns true, or nil.
+// loamFirst returns the first goroutine of the program for which the function is returns true, or nil.
 func loamFirst(is func(gp *g) bool) *g {
 	all, n := atomicAllG()
 	for i := range n {
@@ -86,8 +86,8 @@ func loamExists(gp *g) bool {
 	return true
 }
 
-// loamGoesOn reports whether gp, judged by its state, may continue without being woken by another goroutine
-// or a timer. It does not detect a goroutine inside a system call, which only its stack shows: see
+// loamGoesOn reports whether the state of gp shows that it may continue without being woken by another
+// goroutine or a timer. It does not detect a goroutine inside a system call, which only its stack shows: see
 // loamInside.
 func loamGoesOn(gp *g) bool {
 	if readgstatus(gp)&^_Gscan != _Gwaiting {

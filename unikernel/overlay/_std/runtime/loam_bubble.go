@@ -9,9 +9,9 @@ package runtime
 // - Time inside Loam is the machine's time.
 // - A goroutine that blocks inside Loam is not durably blocked, so the bubble's clock does not advance meanwhile.
 //
-// A bubble counts its goroutines when their status changes. While gp.bubble is nil the bubble sees no
-// changes, so the goroutine keeps the state in which it left: running. The runtime leaves a bubble in the
-// same way to start a collection (gcStart).
+// A bubble counts its goroutines when their status changes. While gp.bubble is nil, the bubble does not notice
+// changes, so it still counts the goroutine as running. The runtime itself leaves a bubble in the same way to
+// start a garbage collection (gcStart).
 //
 // Rejected: making the waiting primitives inside Loam independent of bubbles. Channels and timers depend on
 // bubbles in many places, and mutexes stop the fake clock of tests that run a whole stack inside their

@@ -67,7 +67,7 @@ func wakep() {
 	}
 }
 
-// loamWakep wakes a thread if Go's rules ask for one.
+// loamWakep wakes a thread if Go's own rules for wakep require it.
 func loamWakep() {
 	mp := getg().m
 	if pp := mp.p.ptr(); pp != nil {
@@ -81,7 +81,7 @@ func loamWakep() {
 	loamWoken()
 }
 
-// loamResumes is called when a loop has readied the goroutine that pp runs next.
+// loamResumes is called when a loop of Loam has made a goroutine runnable, which pp runs next.
 func loamResumes(mp *m, pp *p) {
 	pp.loam.tick = pp.schedtick
 	pp.loam.unwatched, pp.loam.unpolled = sched.sysmonwait.Load(), false
@@ -104,8 +104,8 @@ func loamWatch() {
 	unlock(&sched.lock)
 }
 
-// loamDefer defers the wake if it may, and reports whether it did. It does not check everything: Go's wakep
-// itself finds that no P is idle or that another thread is already looking for work.
+// loamDefer defers the wake of a thread if this is allowed now, and reports whether it did. It does not check
+// everything: Go's wakep itself finds that no P is idle or that another thread is already looking for work.
 func loamDefer() bool {
 	mp := getg().m
 	pp := mp.p.ptr()

@@ -20,7 +20,7 @@ import (
 	"internal/abi"
 	"internal/runtime/sys"
 	"internal/stringslite"
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 )
 
 // Values in the kernel's report of a trap (sigaction(2)).

@@ -10,7 +10,7 @@ package syscall
 // If the stack moved here, these addresses would be stale. loamCall encodes them relative to the stack
 // before it calls anything that may grow the stack.
 
-import "unsafe" // and for go:linkname
+import "unsafe" // go:linkname requires this import too
 
 // A descriptor of the host is numbered in the guest as its host number plus loamHostFD. The program knows
 // none of them; Loam's own links and streams use them. Linux and Loam both hand out the lowest free number,
@@ -67,8 +67,9 @@ func loamAsk(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, errno uintptr) {
 	return r1, errno
 }
 
-// loamWhose reports whether Loam owns a call, and returns the first argument as the owner numbers it. Every
-// system call of the program pays its cost. It is nosplit because its callers are.
+// loamWhose reports whether Loam serves a call, or the host. It returns the first argument; if this is a
+// descriptor of the host, it returns the host's number of the descriptor. Every system call of the program
+// runs this function. It is nosplit because its callers are.
 //
 //go:nosplit
 func loamWhose(trap, a1 uintptr) (ours bool, first uintptr) {

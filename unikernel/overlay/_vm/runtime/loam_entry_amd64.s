@@ -1,4 +1,4 @@
-// Entry to the kernel core, and return from it.
+// Entry to the kernel, and return from it.
 //
 // A thread of the Go runtime enters in one of three ways: by a call of loamGate, which replaces each
 // SYSCALL instruction of the standard library; by a SYSCALL instruction in other assembly (loamTrap);
@@ -288,8 +288,8 @@ general:
 	ADDQ	$16, SP
 	IRETQ
 
-// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes
-// for the lock, where vector registers need not be preserved. Everything else ends the machine.
+// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes for the
+// kernel's lock, where vector registers need not be preserved. Everything else ends the machine.
 TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	cpu_dozes(GS), $0
 	JEQ	fails
@@ -322,8 +322,8 @@ TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
 	HLT
 	JMP	-1(PC)
 
-// last handles exceptions that always end the machine. They may occur before or after SWAPGS, so the
-// address of loam/kernel.cpu is read from their own stack: see crashRoom in kernel/stack.go.
+// last handles exceptions that always end the machine, such as a double fault. They may occur before or after
+// SWAPGS, so the address of loam/kernel.cpu is read from their own stack: see crashRoom in kernel/stack.go.
 TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD

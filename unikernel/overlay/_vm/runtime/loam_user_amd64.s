@@ -6,10 +6,10 @@
 // of all physical memory. The processor can therefore store a frame there at any time. It could not do
 // so in the Go heap, where a page may be absent for a moment.
 //
-// While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in
-// the context, and loam/kernel.cpu holds the registers of the goroutine. The kernel core never sees a
-// thread in ring 3: an interrupt first returns the thread to the end of enter, and is then served as if
-// it had occurred in ring 0. So only interrupts take the core's lock.
+// While a thread is in ring 3, entry 1 of the interrupt stack table points to the end of the frame in the
+// context, and loam/kernel.cpu holds the registers of the goroutine. Package kernel never sees a thread in
+// ring 3: an interrupt first returns the thread to the end of enter, and is then served as if it had occurred
+// in ring 0. So only interrupts take the kernel's lock.
 //
 // Vector registers: Go code uses SSE and AVX, so their registers are saved and loaded with moves on each
 // entry to ring 3 and each return. The x87 state and the base of GS stay in the processor until the CPU enters ring 3 for another
@@ -39,8 +39,8 @@
 #define cpu_number	216
 #define cpu_last	224
 
-// Offsets of the fields of loam/kernel/user.page, a context, which begins with an amd64.Frame. A test
-// compares them with the Go type.
+// Offsets of the fields of loam/kernel/user.page, which holds the state of a thread in ring 3 and begins with an
+// amd64.Frame. A test compares them with the Go type.
 #define frameSize	176
 #define frame_vector	120
 #define frame_ip	136

@@ -15,7 +15,7 @@ import (
 	"internal/asan"
 	"internal/msan"
 	"internal/race"
-	"unsafe" // and for go:linkname
+	"unsafe" // go:linkname requires this import too
 )
 
 // loamFile is a field that the overlay adds to an FD.

@@ -1,0 +1,67 @@
+package ninep_test
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"testing"
+
+	"loam/fs"
+	"loam/fs/fstest"
+	"loam/fs/ninep"
+	"loam/fs/ninep/ring"
+	"loam/fs/ninep/server"
+)
+
+// peer implements ring.Peer by a connection.
+type peer struct{ net.Conn }
+
+func (p peer) Wake() error {
+	_, err := p.Write([]byte{0})
+	return err
+}
+
+func (p peer) Wait() error {
+	_, err := p.Read(make([]byte, 64))
+	return err
+}
+
+func (p peer) Pause() error {
+	runtime.Gosched()
+	return nil
+}
+
+func (p peer) Yield() { runtime.Gosched() }
+
+// exportMemory is like export, but client and server communicate in memory.
+func exportMemory(t testing.TB, folder string, c ninep.Config) *ninep.FileSystem {
+	t.Helper()
+	near, far := dial(t)
+	memory := make([]byte, ring.Size)
+	return exportBetween(t, folder, c, server.Config{}, ring.New(memory, peer{near}, false), ring.New(memory, peer{far}, true))
+}
+
+// The suite of all file systems, over a connection in memory.
+func TestMemory(t *testing.T) {
+	for name, c := range map[string]ninep.Config{"loose": {}, "none": {Cache: ninep.None}} {
+		t.Run(name, func(t *testing.T) {
+			fstest.TestNames(t, manyNames()/4, func(t *testing.T) fs.FileSystem {
+				return quiet{exportMemory(t, folder(t), c)}
+			})
+		})
+	}
+}
+
+// The server serves all requests that a client has sent before it ended, and then ends without an error.
+func TestMemoryOfEndedClient(t *testing.T) {
+	dir := folder(t)
+	s := exportMemory(t, dir, ninep.Config{Cache: ninep.None})
+	v := view(s)
+	write(t, v, "f", "text", 0)
+	s.Close() // exportMemory checks that the server ends
+	if _, err := v.Lookup(v.Dir, "f", true); err == nil {
+		t.Error("a file of an ended server is found")
+	}
+}
+
+var _ io.ReadWriteCloser = (*ring.Conn)(nil)

@@ -1,0 +1,166 @@
+// Command folders measures a tree of small files in a folder of the host, as a program on Linux and as a process on Loam
+// with -v FOLDER:/tree:rw. Both take turns, and the medians and their ratios are printed as a table in Markdown.
+//
+// Run it from the root of the repository: go run ./test/folders. It needs some 200 MB of disk.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	files  = flag.Int("files", 40000, "number of files")
+	size   = flag.Int("bytes", 1000, "size of a file")
+	rounds = flag.Int("rounds", 5, "how often each side has its turn")
+	loam   = flag.String("loam", "", "the loam command; built from ./cmd/loam by default")
+	in     = flag.String("in", os.TempDir(), "where the folders are created")
+	cache  = flag.String("cache", "", "also measure a cache mode: none")
+)
+
+// phases are the steps of program tree, in order.
+var phases = []string{"create", "stat", "walk", "read", "round", "remove"}
+
+const program = "./test/folders/tree"
+
+func main() {
+	flag.Parse()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "folders:", err)
+		os.Exit(1)
+	}
+}
+
+// side is an environment that is measured.
+type side struct {
+	name    string
+	command func(phase, folder string) *exec.Cmd
+	times   map[string][]time.Duration // by phase
+}
+
+func run() error {
+	work, err := os.MkdirTemp(*in, "loam-folders-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := build(work); err != nil {
+		return err
+	}
+	sides := []*side{{name: "Linux", command: func(phase, folder string) *exec.Cmd {
+		return exec.Command(filepath.Join(work, "tree"), arguments(phase, folder)...)
+	}}}
+	modes := []string{"rw"}
+	if *cache != "" {
+		modes = append(modes, "rw,cache="+*cache)
+	}
+	for _, mode := range modes {
+		sides = append(sides, &side{name: "Loam, " + mode, command: func(phase, folder string) *exec.Cmd {
+			args := []string{"run", "--platform", "process", "--net", "none", "-v", folder + ":/tree:" + mode, program, "--"}
+			return exec.Command(*loam, append(args, arguments(phase, "/tree")...)...)
+		}})
+	}
+	before := load()
+	for range *rounds {
+		for _, s := range sides {
+			if err := s.turn(work); err != nil {
+				return err
+			}
+		}
+	}
+	report(sides, before)
+	return nil
+}
+
+func arguments(phase, folder string) []string {
+	return []string{phase, folder, strconv.Itoa(*files), strconv.Itoa(*size)}
+}
+
+// build builds the program for Linux, and the loam command.
+func build(work string) error {
+	builds := [][]string{{"build", "-o", filepath.Join(work, "tree"), program}}
+	if *loam == "" {
+		*loam = filepath.Join(work, "loam")
+		builds = append(builds, []string{"build", "-o", *loam, "./cmd/loam"})
+	}
+	for _, args := range builds {
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
+
+// turn runs all phases once, in a new folder.
+func (s *side) turn(work string) error {
+	folder, err := os.MkdirTemp(work, "turn-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if s.times == nil {
+		s.times = map[string][]time.Duration{}
+	}
+	for _, phase := range phases {
+		cmd := s.command(phase, folder)
+		var errors bytes.Buffer
+		cmd.Stderr = &errors
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w: %s", s.name, phase, err, errors.Bytes())
+		}
+		ns, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%s, %s: %w", s.name, phase, err)
+		}
+		s.times[phase] = append(s.times[phase], time.Duration(ns))
+	}
+	return nil
+}
+
+// median returns the median of a phase, in microseconds for each file.
+func (s *side) median(phase string) float64 {
+	all := slices.Sorted(slices.Values(s.times[phase]))
+	return float64(all[len(all)/2].Nanoseconds()) / 1e3 / float64(*files)
+}
+
+func report(sides []*side, before string) {
+	fmt.Printf("%d files of %d bytes, medians of %d rounds, in µs for each file; load %s before, %s after\n\n",
+		*files, *size, *rounds, before, load())
+	fmt.Print("| phase |")
+	for i, s := range sides {
+		fmt.Printf(" %s |", s.name)
+		if i > 0 {
+			fmt.Print(" ratio |")
+		}
+	}
+	fmt.Print("\n|---" + strings.Repeat("|---", 2*len(sides)-1) + "|\n")
+	for _, phase := range phases {
+		fmt.Printf("| %s |", phase)
+		for i, s := range sides {
+			fmt.Printf(" %.2f |", s.median(phase))
+			if i > 0 {
+				fmt.Printf(" %.2f |", s.median(phase)/sides[0].median(phase))
+			}
+		}
+		fmt.Println()
+	}
+}
+
+// load returns the load average of the last minute.
+func load() string {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	return first
+}
