@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -54,6 +53,7 @@ type modelThread struct {
 	returns  bool  // the call in which the thread waited returns result
 	result   int64
 	handler  bool // the thread is in its handler
+	ends     bool // the thread has begun to exit
 	faults   bool // the thread accesses memory that may cause a fault
 	pending  signal.Set
 	mask     signal.Set
@@ -294,9 +294,16 @@ func (s *sequence) clone(p *modelCPU, th *modelThread) {
 }
 
 func (s *sequence) exit(p *modelCPU, th *modelThread) {
-	if len(s.threads) < 3 {
+	stay := 0
+	for _, other := range s.threads {
+		if !other.ends {
+			stay++
+		}
+	}
+	if stay < 3 {
 		return
 	}
+	th.ends = true
 	s.begin(p, func(id thread.ID, _ int64) {
 		delete(s.threads, id)
 		s.stacks = append(s.stacks, th.stack)
@@ -514,80 +521,4 @@ func (s *sequence) delivered(p *modelCPU) {
 	} else if !th.handler && th.pending&^th.mask != 0 {
 		s.fail("thread %d continues, and the signals %#x are pending", id, th.pending&^th.mask)
 	}
-}
-
-// finish runs the machine until the waits with a deadline are over.
-func (s *sequence) finish() {
-	for range 200 {
-		if s.ended || s.faults > 0 {
-			return
-		}
-		s.run(50)
-		if len(s.script) == 0 && !slices.ContainsFunc(s.waiters, func(id thread.ID) bool { return s.threads[id].deadline != thread.Never }) {
-			return
-		}
-	}
-	s.fail("after the script: %d bytes are left, threads %v wait", len(s.script), s.waiters)
-}
-
-// runScript executes a script and compares the core with the model.
-func runScript(t testing.TB, seed uint64, cpus int, script []byte) {
-	s := newSequence(t, seed, cpus, script)
-	for len(s.script) > 0 && !s.ended && s.faults == 0 {
-		s.run(50)
-		if len(s.waiters) == len(s.threads) { // all threads wait: wake one
-			id := s.waiters[0]
-			s.revive(id)
-		}
-	}
-	s.finish()
-	if s.ended {
-		s.fail("the machine has ended: %s", s.output)
-	}
-}
-
-// revive ends the wait of a thread by signal 10 from outside of the program, if no CPU is in the core.
-func (s *sequence) revive(id thread.ID) {
-	if s.busy() {
-		return
-	}
-	p, th := s.cpus[0], s.threads[id]
-	executing = p
-	yield := p.yield
-	p.yield = nil // other CPUs do not execute meanwhile
-	s.core.lock(p.cpu)
-	s.core.signalThread(p.cpu, id, 10)
-	s.core.threads.Interrupt(id, -int64(linux.EINTR)) // if the thread blocks the signal
-	th.pending |= signal.Of(10)
-	s.core.leave(p.cpu)
-	p.yield = yield
-	s.endWait(id, -int64(linux.EINTR))
-	s.apply(p)
-}
-
-// The core does what the model does, whichever CPU executes next.
-func TestSequences(t *testing.T) {
-	count := uint64(60)
-	if testing.Short() {
-		count = 20
-	}
-	for seed := range count {
-		rng := rand.New(rand.NewPCG(seed, 2))
-		script := make([]byte, 600)
-		for i := range script {
-			script[i] = byte(rng.Uint32())
-		}
-		runScript(t, seed, int(seed%4)+1, script)
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
-	}
-}
-
-func FuzzSequences(f *testing.F) {
-	f.Add(uint64(1), uint8(2), []byte("a few calls about memory and threads"))
-	f.Fuzz(func(t *testing.T, seed uint64, cpus uint8, script []byte) {
-		const longest = 2000
-		runScript(t, seed, int(cpus%4)+1, script[:min(len(script), longest)])
-	})
 }

@@ -73,9 +73,8 @@ func digest(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))[:32]
 }
 
-// fill creates the folder dir unless it exists. f fills a temporary folder in the same place, which
-// is then renamed to dir. If two processes do this at the same time, both use the folder that was
-// renamed first.
+// fill creates the folder dir unless it exists. f fills a temporary folder in the same place, which is then renamed to dir.
+// If two processes do this at the same time, both use the folder that was renamed first.
 func (c cache) fill(dir string, f func(dir string) error) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -125,8 +124,7 @@ func lock(dir string) (func(), error) {
 	return func() { f.Close() }, nil
 }
 
-// writeFile replaces a file atomically, since others may be reading it. It leaves a file with the same
-// content untouched.
+// writeFile replaces a file atomically, since others may be reading it. It leaves a file with the same content untouched.
 func writeFile(path string, data []byte) error {
 	if old, err := os.ReadFile(path); err == nil && string(old) == string(data) {
 		return nil

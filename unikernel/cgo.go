@@ -30,9 +30,8 @@ func lacksCgo(output, folder string) bool {
 // undefinedName matches the compiler's message for a name that a package does not define.
 var undefinedName = regexp.MustCompile(`undefined: (\w+)\.\w+`)
 
-// needsCgo reports whether a build failed because the main package, or a package that it imports,
-// needs cgo. If a file with cgo is excluded, the compiler reports its names as undefined where they
-// are used.
+// needsCgo reports whether a build failed because the main package, or a package that it imports, needs cgo. If a file with
+// cgo is excluded, the compiler reports its names as undefined where they are used.
 func (l *located) needsCgo(ctx context.Context, output string, flags []string) bool {
 	if lacksCgo(output, l.pkg) {
 		return true

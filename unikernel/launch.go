@@ -101,9 +101,8 @@ func (n *network) command(program string, o *Options) (*sandbox.Command, error) 
 	return c, nil
 }
 
-// processors returns the number of processors that the control group allows. It is empty if the control
-// group does not reduce the number, or if the user has set GOMAXPROCS. This command's own runtime has
-// computed the number.
+// processors returns the number of processors that the control group allows. It is empty if the control group does not
+// reduce the number, or if the user has set GOMAXPROCS. This command's own runtime has computed the number.
 func processors(changes []string) string {
 	const variable = "GOMAXPROCS"
 	set := slices.ContainsFunc(changes, func(kv string) bool { return strings.HasPrefix(kv, variable+"=") })
@@ -187,10 +186,9 @@ var forwarded = []os.Signal{
 
 // forward forwards signals to the program until the channel done is closed.
 //
-// The program must receive each signal once. Without a terminal it runs in a process group of its own, so a
-// signal to this process group reaches it only through forward. With a terminal it must be in this process
-// group, because only the foreground group may read the terminal. The terminal then sends its signals to
-// both, and forward drops them.
+// The program must receive each signal once. Without a terminal it runs in a process group of its own, so a signal to this
+// process group reaches it only through forward. With a terminal it must be in this process group, because only the
+// foreground group may read the terminal. The terminal then sends its signals to both, and forward drops them.
 func forward(p *sandbox.Process, signals <-chan os.Signal, shared bool, done <-chan struct{}) {
 	for {
 		select {

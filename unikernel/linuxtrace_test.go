@@ -128,7 +128,7 @@ SHELL=/bin/dash LC_ALL=C.UTF-8 gdb -q -nx -batch -iex 'set debug-file-directory 
 -ex 'thread apply all -s -q frame function work' -ex 'print sum' -ex 'set var sum=100' -ex 'set var go=1' -ex detach > out 2>/dev/null
 while read a b; do case "$a$b" in *work*|*\$1*|*Inferior*) echo $b;; esac; done < out
 wait $p; echo $?; cat log`
-	sameSession(t, root, srv, script, "work (arg=) at attach.c")
+	sameSession(t, root, srv, script, "work (arg=)")
 }
 
 // Debian's strace shows the same calls as on Linux, of a program and of its children, and the counts of -c.

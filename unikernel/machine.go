@@ -30,8 +30,7 @@ type MachineConfig struct {
 	Emulator Emulator
 	// Monitor is the path of a socket for QEMU's machine protocol (QMP); empty: none.
 	Monitor string
-	// KeepRoot keeps QEMU running as root if this process is root. Without it, QEMU runs as sandbox.Nobody
-	// in that case.
+	// KeepRoot keeps QEMU running as root if this process is root. Without it, QEMU runs as sandbox.Nobody in that case.
 	KeepRoot bool
 }
 

@@ -12,9 +12,8 @@ import (
 	"strings"
 )
 
-// Programs whose source lies in the module cache. The go command does not overlay files there, so the
-// module is copied and a replace line substitutes the copy. The build is the same, except for the file
-// added to the main package.
+// Programs whose source lies in the module cache. The go command does not overlay files there, so the module is copied and a
+// replace line substitutes the copy. The build is the same, except for the file added to the main package.
 
 // listed is the output of go list for a package.
 type listed struct {
@@ -161,9 +160,8 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 	return err
 }
 
-// replaceModule creates a copy of the go.mod in effect with a replace line from a module to a folder, and
-// returns its path. There is one copy for each content of that go.mod. It appears atomically, since others
-// may be building with it.
+// replaceModule creates a copy of the go.mod in effect with a replace line from a module to a folder, and returns its path.
+// There is one copy for each content of that go.mod. It appears atomically, since others may be building with it.
 func (l *located) replaceModule(ctx context.Context, c cache, path, folder string) (string, error) {
 	from := filepath.Dir(l.tools.GOMOD)
 	key := []string{l.tools.GOMOD, path, folder}
@@ -186,8 +184,7 @@ func (l *located) replaceModule(ctx context.Context, c cache, path, folder strin
 	})
 }
 
-// leavesOutReplacements reports whether l is built from a copy of a module with replace lines that name a
-// folder.
+// leavesOutReplacements reports whether l is built from a copy of a module with replace lines that name a folder.
 func (l *located) leavesOutReplacements(ctx context.Context) bool {
 	if l.copied == "" {
 		return false
@@ -196,8 +193,7 @@ func (l *located) leavesOutReplacements(ctx context.Context) bool {
 	return err == nil && folders > 0
 }
 
-// copyModule copies a module's source, which is read-only in the cache. It adds a go.mod to modules that
-// have none.
+// copyModule copies a module's source, which is read-only in the cache. It adds a go.mod to modules that have none.
 func copyModule(from, to, path string) error {
 	err := filepath.WalkDir(from, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -36,13 +36,11 @@ type monitor struct {
 	complaint io.Writer  // writer for QEMU's standard error; &said unless set otherwise
 }
 
-// qemuSandbox is the value of QEMU's -sandbox. QEMU denies itself what Loam's machines do not need:
-// starting programs, changing its user, and changing its priority. Code that breaks out of a machine runs
-// in QEMU.
+// qemuSandbox is the value of QEMU's -sandbox. QEMU denies itself what Loam's machines do not need: starting programs,
+// changing its user, and changing its priority. Code that breaks out of a machine runs in QEMU.
 const qemuSandbox = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
-// newMonitor prepares a QEMU process for a machine. n is its network, which passes its files to QEMU; nil:
-// no network.
+// newMonitor prepares a QEMU process for a machine. n is its network, which passes its files to QEMU; nil: no network.
 func newMonitor(c *MachineConfig, n *network) *monitor {
 	m := &monitor{user: unprivileged(c.KeepRoot || c.Emulator.RootOnly)}
 	m.complaint = &m.said
@@ -79,8 +77,7 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	return m
 }
 
-// load passes the program and its configuration to QEMU, and creates the ports that connect the machine to
-// this process.
+// load passes the program and its configuration to QEMU, and creates the ports that connect the machine to this process.
 func (m *monitor) load(program, config []byte) error {
 	kernel, err1 := m.memory("image", program)
 	words, err2 := m.memory("config", config)
@@ -116,8 +113,7 @@ func (m *monitor) memory(name string, data []byte) (string, error) {
 	return m.inherit(f), nil
 }
 
-// port adds an output port to the machine, and returns the read end of a pipe with the port's
-// output.
+// port adds an output port to the machine, and returns the read end of a pipe with the port's output.
 func (m *monitor) port(name string, number int) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -326,8 +322,7 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// complaints is a writer that keeps the beginning of the output, because QEMU reports the cause
-// first.
+// complaints is a writer that keeps the beginning of the output, because QEMU reports the cause first.
 type complaints struct {
 	mu   sync.Mutex
 	kept []byte // the beginning of the output; guarded by mu

@@ -8,9 +8,8 @@ import (
 	"loam/unikernel/guest"
 )
 
-// Loam's own packages are compiled for guests with a profile of running guests (go.dev/doc/pgo): frequent
-// calls are inlined more. The program's packages and the standard library are compiled as without Loam.
-// Decision 37 has the measurements.
+// Loam's own packages are compiled for guests with a profile of running guests (go.dev/doc/pgo): frequent calls are inlined
+// more. The program's packages and the standard library are compiled as without Loam. Decision 37 has the measurements.
 
 // guestProfile is the profile in the format of go tool preprofile. After its first line, it has three lines
 // per call: the caller, the callee, and the line in the caller with the weight. It contains only calls made

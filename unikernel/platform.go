@@ -31,8 +31,7 @@ type Choice struct {
 	Why      string   // the reason, a sentence for users without its full stop
 }
 
-// Choose chooses a virtual machine if a usable QEMU is installed, and a process otherwise. It fails only if
-// ctx ends.
+// Choose chooses a virtual machine if a usable QEMU is installed, and a process otherwise. It fails only if ctx ends.
 func Choose(ctx context.Context) (Choice, error) {
 	e, err := FindEmulator(ctx)
 	switch {

@@ -20,10 +20,9 @@ import (
 	"loam/unikernel/image"
 )
 
-// Finding out what this machine offers: whether QEMU is new enough, and whether KVM runs a guest. The
-// existence of /dev/kvm is not sufficient. Some machines have it and cannot run an ordinary guest, and some
-// of these run a small one. So a Go program is booted with KVM once. The result is cached until the kernel,
-// QEMU or loam changes, or the machine reboots.
+// Finding out what this machine offers: whether QEMU is new enough, and whether KVM runs a guest. The existence of /dev/kvm
+// is not sufficient. Some machines have it and cannot run an ordinary guest, and some of these run a small one. So a Go
+// program is booted with KVM once. The result is cached until the kernel, QEMU or loam changes, or the machine reboots.
 //
 // Rejected: a guest of a few instructions, which needs no build. It ran on machines where no kernel did.
 
@@ -49,13 +48,11 @@ type Emulator struct {
 	Version     string // such as "7.2.22"; empty: no usable QEMU
 	Accelerator Accelerator
 	Why         string // the reason why QEMU or KVM cannot be used; one sentence without its full stop
-	// Firmware is the path of firmware that starts q35 and pc faster than QEMU's default; empty: none is
-	// installed.
+	// Firmware is the path of firmware that starts q35 and pc faster than QEMU's default; empty: none is installed.
 	Firmware string
 	// Sandbox is set if QEMU supports -sandbox: see qemuSandbox.
 	Sandbox bool
-	// RootOnly is set if QEMU cannot run as another user. It then stays root when the loam command runs as
-	// root.
+	// RootOnly is set if QEMU cannot run as another user. It then stays root when the loam command runs as root.
 	RootOnly bool
 }
 
@@ -168,8 +165,7 @@ func parseVersion(out string) (version string, ok bool) {
 	return version, err1 == nil && err2 == nil && new
 }
 
-// firstLine returns the first line of s: in QEMU's output, the first message is the cause of the other
-// messages.
+// firstLine returns the first line of s: in QEMU's output, the first message is the cause of the other messages.
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line
@@ -205,8 +201,7 @@ func openKVM() error {
 	return syscall.Close(fd)
 }
 
-// probeProgram is the guest that tests KVM. It uses memory, threads on two CPUs, timers, interrupts and
-// output.
+// probeProgram is the guest that tests KVM. It uses memory, threads on two CPUs, timers, interrupts and output.
 const probeProgram = `package main
 
 import (

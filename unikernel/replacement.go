@@ -26,8 +26,7 @@ func (r replacement) flag() string {
 	return "-replace=" + old + "=" + r.New.Path + "@" + r.New.Version
 }
 
-// replacements reads a go.mod. It returns the replacements by other modules, and the number of replacements
-// by folders.
+// replacements reads a go.mod. It returns the replacements by other modules, and the number of replacements by folders.
 func replacements(ctx context.Context, t *toolchain, dir, gomod string) (by []replacement, folders int, err error) {
 	out, err := t.run(ctx, dir, "mod", "edit", "-json", gomod)
 	var mod struct{ Replace []replacement }
@@ -44,9 +43,8 @@ func replacements(ctx context.Context, t *toolchain, dir, gomod string) (by []re
 	return by, folders, err
 }
 
-// takeReplacements copies the replacements of the module that contains a package to the go.mod in dir. If
-// no such module exists it does nothing: the go command reports that better when it is asked for the
-// package.
+// takeReplacements copies the replacements of the module that contains a package to the go.mod in dir. If no such module
+// exists it does nothing: the go command reports that better when it is asked for the package.
 func takeReplacements(ctx context.Context, t *toolchain, dir, pkg, version string) error {
 	gomod, err := moduleFile(ctx, t, dir, pkg, version)
 	if err != nil || gomod == "" {

@@ -66,8 +66,9 @@ func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (
 	return moveLater(from, to, flags, task, func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, false) })
 }
 
-// moveLater calls move until the error is not EAGAIN. Between calls it waits for both files, unless one of them is a pipe or
-// socket in non-blocking mode, or flags has SPLICE_F_NONBLOCK.
+// moveLater calls the function move until the error is not EAGAIN. Between calls it waits
+// for both files, unless one of them is a pipe or socket in non-blocking mode, or flags
+// has SPLICE_F_NONBLOCK.
 func moveLater(from, to *file.Description, flags int, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
 	n, errno := move()
 	if errno == linux.EAGAIN && flags&Nonblock == 0 && !from.Nonblocking() && !to.Nonblocking() {
