@@ -47,7 +47,7 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_UNSHARE: unshare,
 	linux.SYS_CLOSE_RANGE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		if uint32(a.A3)&^linux.CLOSE_RANGE_CLOEXEC == linux.CLOSE_RANGE_UNSHARE && uint32(a.A1) <= uint32(a.A2) {
-			unshare(t, call.Args{A1: linux.CLONE_FILES}) // it fails in a process with several threads, which share the table
+			unshare(t, call.Args{A1: linux.CLONE_FILES}) // fails in a process with several threads, which share the table
 		}
 		return 0, t.caller.Process.CloseRange(uint32(a.A1), uint32(a.A2), number(a.A3))
 	},
@@ -306,9 +306,6 @@ func robustList(t *Task, a call.Args) (uint64, linux.Errno) {
 			list = of.futexes.RobustList()
 			return 0, 0
 		})
-		if errno == linux.EINVAL {
-			errno = linux.ESRCH
-		}
 		if errno != 0 {
 			return 0, errno
 		}

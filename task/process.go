@@ -71,9 +71,8 @@ type Process struct {
 type addressSpace struct {
 	Space
 	*mem.Map
-	users atomic.Int32
-	// barriers holds the commands of membarrier(2) for which the processes are registered.
-	barriers atomic.Uint32
+	users    atomic.Int32
+	barriers atomic.Uint32 // commands of membarrier(2) for which the processes are registered
 }
 
 func newProcess(s *System, node *family.Process) *Process {
