@@ -207,7 +207,8 @@ func (s Source) build(fill func(*tree) (*Config, error)) (_ *Root, err error) {
 	return &Root{Archive: archive, Config: config, Devices: t.devices}, nil
 }
 
-// limitedWriter accepts left more bytes, and then returns errTooLarge.
+// limitedWriter is a writer with a limit: its field left is the number of bytes that it still accepts. A longer write returns
+// errTooLarge.
 type limitedWriter struct {
 	to   io.Writer
 	left int64
