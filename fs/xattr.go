@@ -111,7 +111,7 @@ func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	return n, nil
 }
 
-// XattrName checks whether c may use an attribute with a name, of a file of a type. Only regular files and directories
+// XattrName checks whether a thread with the credentials c may use the attribute called name of a file whose type is kind. Only regular files and directories
 // can have attributes of class "user". Files of all types can have attributes of class "trusted", which only an
 // administrator may use. Errors: EOPNOTSUPP for an unknown class. A class or a file type that is not allowed fails with
 // EPERM for writing and ENODATA for reading.

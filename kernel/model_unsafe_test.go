@@ -12,8 +12,9 @@ import (
 // The processor of a model of a machine (model_test.go): the functions of package arch/amd64 that each execute one
 // instruction. In a virtual machine they are assembly. Here they act on the CPU of the model that is executing.
 //
-// The program's memory is memory of the host at the same addresses. A page is accessible there if the page tables of the
-// core say so at the time of its last flush: the host's mapping of the page plays the part of the processor's TLB.
+// The program's memory is memory of the host at the same addresses. The host's mapping of a page plays the part of an entry of
+// the processor's TLB: it changes only when the code under test flushes the page. A page is then accessible if the page tables,
+// which that code has written, allow it.
 
 //go:linkname modelIn8 loam/arch/amd64.In8
 func modelIn8(port uint16) uint8 { return executing.machine.in8(port) }

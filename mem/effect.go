@@ -21,7 +21,7 @@ const (
 type Effect struct {
 	Action     Action
 	Prot       Prot // for Restrict, Install and Offer
-	Page       Page // Install, Offer: the page at Start
+	Page       Page // for Install and Offer: the physical page for the address Start
 	Start, End uint64
 }
 

@@ -69,7 +69,7 @@ type place struct {
 // process as the owner of record locks.
 type own struct {
 	credentials Credentials
-	streams     [3]*stream // standard streams without duplicates, so that opening one again shares the input that was read ahead
+	streams     [3]*stream // the standard streams, each only once: descriptors of the same stream share the input that was read ahead
 	mappings    mapping.Table
 	detached    atomic.Bool            // TIOCNOTTY has been called: the process no longer uses the terminal of its session
 	limits      atomic.Pointer[limits] // nil: the process has no limits

@@ -38,8 +38,8 @@ func TestLoopbackDatagramWakesOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The receiver may still be doing the shard's work when the next datagram is sent. Then the shard's loop must wake
-	// to send it, so some datagrams cost two wakes.
+	// If the goroutine that reads is still inside a turn of the shard (stack/turn.go) when the next datagram is sent, the
+	// shard's own goroutine must be woken to send the datagram. So some datagrams cost two wakes.
 	if n := wakes.Load() - before; n > count*3/2 {
 		t.Errorf("%d wakes for %d datagrams", n, count)
 	}

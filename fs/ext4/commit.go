@@ -147,9 +147,9 @@ func (s *FileSystem) waits(ino uint32) bool {
 	return false
 }
 
-// freeze places delayed content, ends the running transaction and starts the next one. It returns the
-// images of its blocks, and the content that commitFor must write. t is nil if there is nothing to
-// commit; more is true if the transaction has no room for all delayed content.
+// freeze chooses blocks for delayed content, ends the running transaction and starts the next one. It returns the ended
+// transaction t, the images of the blocks that t has changed, and the content that commitFor must write. t is nil if there
+// is nothing to commit; more is true if the transaction has no room for all delayed content.
 func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -291,8 +291,8 @@ func (n node) writeOut(from, to int64) error {
 	return nil
 }
 
-// takeContents removes the content of a file in [from, to) from the unwritten content, and returns it in the order of
-// blocks.
+// takeContents removes, from the blocks of content that the cache has not written to the disk yet, those between the offsets
+// from and to of the file (in bytes). It returns them in the order of their block numbers.
 func (n node) takeContents(from, to uint64) (images []journal.Image) {
 	s := n.s
 	s.mu.Lock()

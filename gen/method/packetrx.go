@@ -37,8 +37,8 @@ const (
 	auxSpace   = cmsgHeader + 24 + cmsgHeader + timespec + cmsgHeader + 3*timespec
 )
 
-// longest is the size in bytes of the largest frame that a receiver accepts. Such a frame contains several segments
-// that have not been segmented yet.
+// longest is the size in bytes of the largest frame that a receiver accepts. Such a frame holds the data of several TCP
+// segments, because Linux has not divided it yet (segmentation offload).
 const longest = 1<<16 + wire.EthernetLen
 
 // listenPacket opens a receiver for the method "packet".

@@ -41,7 +41,7 @@ type xdpPort struct {
 // xdpProgram is the XDP program of an interface.
 type xdpProgram struct {
 	*afxdp.Program
-	key   xdpKey // key of the interface; its queue is 0
+	key   xdpKey // the key with the index of the interface and queue 0
 	rules []match.Rule
 	users int // number of receivers
 }

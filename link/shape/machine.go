@@ -12,10 +12,10 @@ import (
 type machine struct {
 	rate  uint64
 	burst time.Duration // time by which a frame may leave earlier than the rate allows
-	limit int           // capacity of line in bytes
+	limit int           // maximum number of bytes in the queue line
 
 	line    relay.FIFO[entry]
-	bytes   int           // bytes in line
+	bytes   int           // number of bytes in the queue line
 	busy    time.Duration // time at which the link has finished transmitting the frames that have left
 	rest    uint64        // remainder of the last division by rate, so that rounding loses nothing
 	dropped atomic.Uint64

@@ -64,8 +64,8 @@ func borrow(n int) loan {
 	return loan{b: make([]byte, n)}
 }
 
-// borrow is the function borrow, but it uses the buffer of the caller's memory if that is large enough. A call has at most one
-// such loan at a time.
+// borrow returns a buffer of n bytes, which giveBack returns. If n is small, this is the buffer that a thread in ring 3 has for
+// its calls (Memory.Scratch), so a call may have only one small buffer at a time.
 func (c Caller) borrow(n int) loan {
 	if n <= Small {
 		if scratch := c.Memory.Scratch(); scratch != nil {

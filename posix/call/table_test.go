@@ -154,8 +154,8 @@ The tables list the system calls of Go programs. Linux programs in a virtual mac
 - *full*: no difference from Linux is known, except for the differences in CAVEATS.md
 - *part*: the call is supported within the limits of the next column
 - *refused*: the call always returns the named error
-- *passed on*: the call concerns only the calling process. If the program runs as a process, Linux serves the call; in a
-  virtual machine, the core of Loam's kernel (package kernel) serves it
+- *passed on*: the table's code does not serve the call, which concerns only the calling process. If the program runs as a
+  process, Linux serves it; in a virtual machine, the core of Loam's kernel (package kernel) does
 
 The column *signal* describes the effect of a signal handler that runs while the call waits (signal(7)). With *restart*, the call is
 restarted if the handler has SA_RESTART, and otherwise fails with EINTR. With *EINTR*, it always fails with EINTR. An

@@ -56,7 +56,8 @@ func (o *Description) SetAsync(on bool, fd int, report func(Owner, int, Events))
 	return 0
 }
 
-// ask registers the watch of the description with its file, unless it is already registered for the descriptor fd.
+// ask makes the file report its events to the description, which raises SIGIO (O_ASYNC). It does nothing if this was done
+// before for the same descriptor fd.
 func (o *Description) ask(fd int, report func(Owner, int, Events)) {
 	old := o.asking.Load()
 	if old != nil && (fd < 0 || old.fd == fd) {

@@ -12,7 +12,8 @@ import (
 type Sleeper struct {
 	q *Queue
 	w Watch
-	// bell is rung by the watch. It is the Interrupt of the task, or one that is never raised.
+	// bell wakes the goroutine. The field w rings it when the queue q reports an event. It is the Interrupt of the task, or
+	// another one that no signal raises.
 	bell  *Interrupt
 	alarm *alarm // created by the first wait with a timeout, and kept for later waits
 	timed bool   // the current wait has a timeout, which alarm measures

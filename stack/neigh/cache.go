@@ -38,7 +38,7 @@ const (
 	Conflict                      // another host, with MAC, uses our own address Addr
 )
 
-// Event is a notification for the owner.
+// Event notifies the owner of the cache, the loop of an interface, that an entry has changed.
 type Event struct {
 	Kind EventKind
 	Addr netip.Addr

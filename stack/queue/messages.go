@@ -24,7 +24,8 @@ type queued[T any] struct {
 	info  T
 }
 
-// SetLimit sets the size of the buffer in bytes. Initially it is 0, so that one message fits.
+// SetLimit sets the size of the buffer in bytes. Initially it is 0: then the queue holds one message, because an empty queue
+// accepts a message of any size.
 func (q *Messages[T]) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

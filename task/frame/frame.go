@@ -116,8 +116,8 @@ func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	d.Info.Put(b[frameInfo:])
 }
 
-// mark stores the marks of the extended state in the vector registers. The last bytes of b are the space for the second
-// mark.
+// mark stores FP_XSTATE_MAGIC1 and FP_XSTATE_MAGIC2 in b, the saved vector registers of a signal frame. They mark the frame
+// as one with extended state (AVX and later). The second is in the last bytes of b.
 func mark(b []byte) {
 	const header = 512
 	le := binary.LittleEndian

@@ -163,8 +163,8 @@ func (s *Files) Object(f posix.Mapped) *File {
 	return m
 }
 
-// hold keeps the content of a file in memory in the page cache while the file is held. It returns false if the content
-// has left the page cache, because the program in ring 0 maps the file.
+// hold keeps the content of the file, which is a file in memory, in the page cache until it is released. It returns false if
+// the content is not in the page cache any more: it leaves the cache when the program in ring 0 maps the file.
 func (m *File) hold() bool { return m.own || m.File.Hold() }
 
 // same reports whether m has the content of the open file f.

@@ -47,7 +47,7 @@ type User struct {
 
 // Caller makes system calls for a child process that has no memory yet. After an error it makes no further calls.
 type Caller struct {
-	// Call makes a system call of the child, whose memory is Memory.
+	// Call makes a system call of the child. Memory stands for the child's memory, and holds the arguments of the calls.
 	Call   func(number uint64, a call.Args) (uint64, linux.Errno)
 	Memory Memory
 	errno  linux.Errno

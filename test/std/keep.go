@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// The output of the tests is kept in a folder, in one file for each side, separately for full runs and
-// for -short. An interrupted run can be continued from there.
+// The output of the tests is kept in a folder: one file for the run on Linux and one for the run on Loam, separately for
+// full runs and for -short. An interrupted run can be continued from there.
 
 // verdict is the result of a test: "pass", "fail", "skip", or "" if it did not run.
 type verdict string

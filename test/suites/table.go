@@ -79,6 +79,6 @@ The column "not passed on both" counts tests that are skipped or fail on both si
 ` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
 A reason begins with "ours" if Loam has a fault or lacks a feature, and with "other" if the host, the emulator or the test
 is the cause.
-The last column has the commit of Loam that ran the unit; "before" means an older commit, whose number was not recorded.
+The last column has the commit of Loam that ran the unit. "before COMMIT" means that the unit ran on an unknown commit before it.
 
 `

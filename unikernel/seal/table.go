@@ -168,8 +168,8 @@ var Calls = slices.Concat(
 		fromAnywhere(linux.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
 		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
 		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
-		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "a link or a connection receives, standard input is read, a thread was woken"},
-		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "a link or a connection sends, standard output is written, a thread is woken, a crash is reported"},
+		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "receives from a link or a connection; reads standard input; a thread notices that it was woken"},
+		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "sends to a link or a connection; writes standard output or the report of a crash; wakes a thread"},
 		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
 	},
 	harmless,
@@ -229,8 +229,8 @@ var starting = []Call{
 	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
 }
 
-// ofConnections are calls on connections that are handed over. A process without such connections may
-// not make them (Process).
+// ofConnections are calls on connections that Linux has accepted and that the loam command hands over to the program. The
+// function Process allows these calls only for a program that gets such connections.
 var ofConnections = []Call{
 	{Number: linux.SYS_RECVMSG, Name: "recvmsg", From: gate, If: []Test{bySocket}, Why: "a connection is handed over"},
 	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},

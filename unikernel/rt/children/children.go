@@ -26,7 +26,7 @@ func init() {
 // host is the program as process 1. It is set once, when the first child is created; nil before.
 var host atomic.Pointer[task.Host]
 
-// open creates the system of processes, once.
+// open creates the task.System, which holds the processes in ring 3, once.
 var open = sync.OnceValue(func() error {
 	s, err := ring3.NewSystem()
 	if err != nil {
