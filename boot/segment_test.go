@@ -34,7 +34,8 @@ func TestNextSegment(t *testing.T) {
 	}
 }
 
-// Files returns the segment with the files of the program, which has no address but in the window of physical memory.
+// Files returns the segment of the image that holds the program's files. The kernel accesses this segment only through the window
+// of physical memory: it has no other virtual address.
 func TestFiles(t *testing.T) {
 	h := make([]byte, 4096)
 	le.PutUint16(h[32:], 64)

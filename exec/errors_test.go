@@ -157,7 +157,7 @@ func manyStrings(n int, s string) (all []string) {
 	return all
 }
 
-// TestMain makes the test's own binary a loader of scripts that prints its arguments.
+// TestMain makes the test's own binary usable as the interpreter in the #! line of a script: it then prints its arguments.
 func TestMain(m *testing.M) {
 	if os.Getenv("PRINT_ARGUMENTS") != "" {
 		fmt.Printf("%q", os.Args)

@@ -23,8 +23,8 @@ type lane struct {
 	// call. Otherwise it is nil.
 	repeater method.Repeater
 	same     []byte
-	// leaver is the sender if a checksum is left to the network device (see frame.Program.Checksum). Otherwise it is
-	// nil.
+	// leaver is the field sender, as a method.ChecksumLeaver, if the network device computes a checksum of the frames (see
+	// frame.Program.Checksum). Otherwise it is nil.
 	leaver        method.ChecksumLeaver
 	start, offset int
 	filler        *frame.Filler

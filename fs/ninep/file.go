@@ -47,8 +47,8 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	}
 	var answer OpenedAt
 	began, until := s.begin()
-	var parent *Attr // guarded by mu, as is doubted
-	doubted := false
+	var parent *Attr // the directory's attributes, when they have arrived; s.mu guards this variable and the next
+	doubted := false // what was known of the name before has been discarded
 	if s.conn.loam {
 		m.New = s.conn.newFID()
 		// The caller mostly writes to the file next, so it does not have to wait for the directory's attributes.

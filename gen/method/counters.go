@@ -9,7 +9,7 @@ import (
 type counters struct {
 	handed, bytes, left, refused atomic.Uint64
 	busy, noBuffers, down, kicks atomic.Uint64
-	bound                        atomic.Int64 // the patience in nanoseconds, see Patient; 0: DefaultPatience
+	bound                        atomic.Int64 // how long the sender waits for a device that is full or down, in nanoseconds (see Patient); 0: DefaultPatience
 }
 
 // Counters implements Sender.

@@ -42,7 +42,7 @@ type Clock struct {
 	random  *rand.Rand // source of random gaps, for Poisson spacing
 }
 
-// DefaultBound is the default length of a stall after which all late frames are still sent.
+// DefaultBound is the default of the longest stall after which a clock still permits all late frames.
 const DefaultBound = 20 * time.Millisecond
 
 // Unlimited is the number of frames that a clock without a rate permits.

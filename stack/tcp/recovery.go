@@ -130,7 +130,7 @@ func (c *Conn) reactRecovery(ev *arrival) {
 		ev.lost = c.detectLoss(ev.now)
 	case ev.acked > 0:
 		// A partial acknowledgment shows that the next hole begins at SND.UNA (RFC 6582 section 3.2 step 3). One of the
-		// acknowledged segments was the retransmitted one; the duplicates stand for the others.
+		// acknowledged segments was the retransmitted one. Each of the others has caused a duplicate acknowledgment before.
 		c.rec.partial = true
 		c.lowerDups(ev)
 		c.markFirstLost(ev)

@@ -100,7 +100,8 @@ func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Ra
 	return state, reported
 }
 
-// fsck checks an image after its machine was killed: by Loam, and a copy by e2fsck after its own recovery.
+// fsck checks a disk image whose virtual machine was killed. Loam recovers and checks the image, and e2fsck recovers and checks
+// a copy of it.
 func fsck(t *testing.T, root string) {
 	t.Helper()
 	for { // repeated until the killed machine has released the image

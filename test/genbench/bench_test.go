@@ -141,11 +141,12 @@ const (
 	pairWarm = 150 * time.Millisecond
 )
 
-// pairs measures methods again whose speed is close to the speed of their peer, or to the bound of the aim. Only a
-// method and its peer run, in many short turns. Each turn has a new process or a new socket, because the placement in
-// memory alone can make a difference of a few percent. The key of the result is the key of the aim.
+// pairs measures again each method whose speed is close to the speed of its peer, or close to the ratio that is its aim. Only the
+// method and its peer run, in many short turns. Each turn has a new process or a new socket, because the placement in memory
+// alone can make a difference of a few percent. The result has the keys of the table of aims.
 //
-// floating are Loam's methods without threads that are bound to processors, for peers that are not bound either.
+// The parameter floating has Loam's methods whose threads may run on every processor. They are compared with peers whose
+// threads may, too.
 func pairs(t testing.TB, all, floating []bench.Contestant, o bench.Options) map[string][]bench.Row {
 	closely := map[string][]bench.Row{}
 	for _, a := range aims {

@@ -81,7 +81,7 @@ func Next(r io.Reader, room []byte) (k Kind, payload []byte, err error) {
 // Result is the first part of an answer.
 type Result struct {
 	Errno uint32 // Linux errno; 0: success
-	Count uint32 // number of bytes
+	Count uint32 // number of bytes that the call has read or written
 }
 
 // ResultLen is the encoded length of a Result, in bytes.

@@ -173,7 +173,7 @@ func isOwn(file, src string) bool {
 	return copied != "" && strings.Contains(file, copied)
 }
 
-// digestLen is the length of the folder's name of a toolchain's copy in Loam's cache, in characters.
+// Loam's cache has a folder for each copy of a toolchain. digestLen is the length of the name of such a folder, in characters.
 const digestLen = 32
 
 // copyOf returns "/goroot/DIGEST/src/", the end of the source path of a toolchain that was copied to Loam's cache, or

@@ -413,7 +413,7 @@ func document() string {
 		if c.Do == Invalid {
 			tests = append(tests, "any other arguments")
 		}
-		from := strings.ReplaceAll(strings.Join(c.From, ", "), Gate, "the gate")
+		from := strings.ReplaceAll(strings.Join(c.From, ", "), Gate, "Syscall6")
 		if c.From == nil {
 			from = "anywhere"
 		}
@@ -472,9 +472,9 @@ that socket exists.
 
 The columns of the table:
 
-- *allowed from*: the functions that may make the call. "The gate" is the function by which the Go runtime makes calls
-  for which it has no assembly (` + "`Syscall6` of `internal/runtime/syscall/linux`" + `). Package syscall also uses it, for
-  calls that Loam passes to the host.
+- *allowed from*: the functions that may make the call. ` + "`" + `Syscall6` + "`" + ` of package
+  ` + "`" + `internal/runtime/syscall/linux` + "`" + ` is the function by which the Go runtime makes calls for which it has no assembly. Package
+  syscall also uses it, for calls that Loam passes to the host.
 - *only if*: conditions on the arguments. Semicolons separate conditions; all of them must hold.
 - *result*: an empty cell means that the host executes the call. ENOENT and EINVAL mean that the call returns this
   error and the host does not execute it. "Once" means that package sandbox answers the first call: execveat starts
@@ -490,7 +490,7 @@ something outside. ` + "`go test ./unikernel -run Hostile`" + ` runs them all, a
 reviewers broke an earlier version of the seal. Since the program is confined before its first instruction
 (23 November 2026), only the authors have reviewed it.
 
-A program with its own assembly can jump to the gate. So the column *allowed from* restricts only well-behaved assembly.
+A program with its own assembly can jump to the instruction of Syscall6. So the column *allowed from* restricts only well-behaved assembly.
 The checks of the call's number and arguments (*only if*) are the protection. With the allowed calls, a program can use
 these parts of the host:
 
