@@ -17,10 +17,15 @@ type PollFD struct {
 // and returns the number of entries with events. A negative timeout waits forever, and 0 does not
 // wait. Errors: EINTR.
 func (d *Table) Poll(fds []PollFD, timeout time.Duration, task Task) (int, linux.Errno) {
-	c := polling{table: d, fds: fds, opens: make([]*Description, len(fds)), bell: make(chan struct{}, 1)}
-	defer c.leave()
+	c := polling{table: d, fds: fds, opens: make([]*Description, len(fds))}
+	c.open()
+	if timeout == 0 {
+		return c.look(), 0
+	}
+	c.bell = make(chan struct{}, 1)
 	c.watch.Notify = func(Events) { c.ring() }
 	c.enter()
+	defer c.leave()
 	var expired <-chan time.Time
 	if timeout > 0 {
 		t := time.NewTimer(timeout)
@@ -28,7 +33,7 @@ func (d *Table) Poll(fds []PollFD, timeout time.Duration, task Task) (int, linux
 		expired = t.C
 	}
 	for {
-		if n := c.look(); n > 0 || timeout == 0 {
+		if n := c.look(); n > 0 {
 			return n, 0
 		}
 		switch task.Wait(c.bell, expired) {
@@ -60,12 +65,8 @@ func (c *polling) ring() {
 	}
 }
 
-// enter registers the watch once with each file.
-func (c *polling) enter() {
-	const few = 8 // up to this number of entries, registering a file twice costs less than a map of the registered files
-	if len(c.fds) > few {
-		c.watched = make(map[*Queue]bool, min(len(c.fds), chunkSize))
-	}
+// open finds the files of all entries.
+func (c *polling) open() {
 	for i := range c.fds {
 		f := &c.fds[i]
 		f.Revents = 0
@@ -75,9 +76,21 @@ func (c *polling) enter() {
 		if c.opens[i] = c.table.Get(f.FD); c.opens[i] == nil {
 			f.Revents = PollNval
 			c.fixed++
+		}
+	}
+}
+
+// enter registers the watch once with each file.
+func (c *polling) enter() {
+	const few = 8 // up to this number of entries, registering a file twice costs less than a map of the registered files
+	if len(c.fds) > few {
+		c.watched = make(map[*Queue]bool)
+	}
+	for _, o := range c.opens {
+		if o == nil {
 			continue
 		}
-		q := c.opens[i].Queue()
+		q := o.Queue()
 		if c.watched == nil {
 			q.Add(&c.watch)
 		} else if !c.watched[q] {

@@ -31,6 +31,7 @@ func TestPollOneWatchForEachFile(t *testing.T) {
 	}
 	c := polling{table: &d, fds: fds, opens: make([]*Description, len(fds)), bell: make(chan struct{}, 1)}
 	c.watch.Notify = func(Events) { c.ring() }
+	c.open()
 	c.enter()
 	if list := f.q.list.Load(); list == nil || len(*list) != 1 {
 		t.Errorf("%d watches", len(*list))
