@@ -55,8 +55,9 @@ const (
 virtual machines of QEMU, which emulates and counts every instruction, with the same memory and one CPU. Linux is Debian's
 cloud kernel without mitigations.
 
-- **operation** is what a program does once. All instructions of the machine count: those of the program, its libraries and
-  the kernel; for redis and nginx also those of the client, which runs in the same machine.
+- **operation**: each row counts the instructions of one operation. All instructions of the machine count, also the
+  instructions of the program and its libraries, and for redis and nginx the instructions of the client, which runs in the same
+  machine.
 - **Linux** and **Loam** are the numbers of instructions for one operation, to three digits.
 - **Linux / Loam** is the first number divided by the second: above 1, Loam needs fewer instructions.
 `
