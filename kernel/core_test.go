@@ -94,14 +94,10 @@ func (u user) stack() {
 // handled checks that the thread is in its handler of a signal, and returns from the handler.
 func (u user) handled(n signal.Number) signal.Frame {
 	u.t.Helper()
-	f := frameOf(u.page())
-	if f.IP != modelHandler || f.DI != uint64(n) {
+	if f := frameOf(u.page()); f.DI != uint64(n) {
 		u.t.Fatalf("the thread is at %#x with signal %d, want the handler of signal %d", f.IP, f.DI, n)
 	}
-	frame := *signalFrameAt(f.SP)
-	f.SP += 8
-	u.call(linux.SYS_RT_SIGRETURN)
-	return frame
+	return u.returnsFrom(n)
 }
 
 // Memory is zeroed at its first use and after madvise(2), keeps its content while it is inaccessible, and is lost

@@ -93,7 +93,7 @@ func (w *world) file(path string, content []byte) {
 	w.root.Close(fd)
 }
 
-// is fails the test if got and want differ. what describes the value.
+// is fails the test if got and want differ. The text what describes the value in the message.
 func is(t *testing.T, what string, got, want int64) {
 	t.Helper()
 	if got != want {

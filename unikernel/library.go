@@ -16,7 +16,7 @@ import (
 // replaces parts of the runtime; the message names the package that does. The check does not protect the host:
 // package sandbox and QEMU do.
 
-// checkLinked returns an error if Loam does not start a linked program. what names the program in the message.
+// checkLinked returns an error if Loam does not start a linked program. The error calls the program by the text what.
 func checkLinked(program, what string) error {
 	f, err := elf.Open(program)
 	if err != nil {

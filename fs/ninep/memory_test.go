@@ -2,43 +2,22 @@ package ninep_test
 
 import (
 	"io"
-	"net"
-	"runtime"
 	"testing"
 
 	"loam/fs"
 	"loam/fs/fstest"
 	"loam/fs/ninep"
 	"loam/fs/ninep/ring"
+	"loam/fs/ninep/ring/ringtest"
 	"loam/fs/ninep/server"
 )
-
-// peer implements ring.Peer by a connection.
-type peer struct{ net.Conn }
-
-func (p peer) Wake() error {
-	_, err := p.Write([]byte{0})
-	return err
-}
-
-func (p peer) Wait() error {
-	_, err := p.Read(make([]byte, 64))
-	return err
-}
-
-func (p peer) Pause() error {
-	runtime.Gosched()
-	return nil
-}
-
-func (p peer) Yield() { runtime.Gosched() }
 
 // exportMemory is like export, but client and server communicate in memory.
 func exportMemory(t testing.TB, folder string, c ninep.Config) *ninep.FileSystem {
 	t.Helper()
 	near, far := dial(t)
 	memory := make([]byte, ring.Size)
-	return exportBetween(t, folder, c, server.Config{}, ring.New(memory, peer{near}, false), ring.New(memory, peer{far}, true))
+	return exportBetween(t, folder, c, server.Config{}, ring.New(memory, ringtest.Peer{ReadWriteCloser: near}, false), ring.New(memory, ringtest.Peer{ReadWriteCloser: far}, true))
 }
 
 // The suite of all file systems, over a connection in memory.

@@ -77,6 +77,7 @@ const layers = `
 	# The virtual file system, the file systems under it, and what judges them.
 	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest, fs/ninep;
 	abi/linux < fs/ninep/ring; # memory that client and server share
+	NONE < fs/ninep/ring/ringtest;
 	fs/ninep, fs/ninep/ring < fs/ninep/server; # in the loam command
 	fs/memfs < fs/tarfs;
 	NONE < fs/ext4/disk < fs/ext4/journal;

@@ -7,9 +7,9 @@ import (
 )
 
 // Source address selection. It applies the rules of RFC 6724 section 5 that are relevant for a host without
-// mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both families; section 3.2 covers IPv4, for
-// which RFC 1122 section 3.3.4.3 requires no more. Rule 5, addresses of the outgoing interface, is up to
-// the caller, who passes the list own.
+// mobility or temporary addresses (1, 2, 3, 5.5, 6 and 8), for both families. Section 3.2 covers IPv4, for
+// which RFC 1122 section 3.3.4.3 requires no more. The caller applies rule 5: it passes only the addresses of
+// the outgoing interface to Source.
 
 // Own is an address of this host with the prefix length of its subnet.
 type Own struct {

@@ -74,7 +74,7 @@ func (constantWindow) Undo(*Window, Time)                    {}
 func (constantWindow) Restart(*Window, Time, Time)           {}
 
 func TestSimRealLossIsNotUndone(t *testing.T) {
-	// The window has thousands of segments, many of which are lost in every round trip.
+	// The window has thousands of segments. In every round trip many of them are lost.
 	// Recoveries follow one another while retransmissions of the previous one are still in
 	// flight.
 	for _, loss := range []float64{0.001, 0.01, 0.05} {

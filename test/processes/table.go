@@ -66,7 +66,7 @@ cloud kernel without mitigations.
 program files in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs. Linux is
 Debian's cloud kernel without mitigations.
 
-- **operation** is what a program does once.
+- **operation**: each row has the time of one operation.
 - **Linux** and **Loam** are the microseconds of one operation: the median of all runs.
 - **Linux / Loam** is the first time divided by the second: above 1, Loam is faster.
 `

@@ -4,7 +4,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -12,28 +11,9 @@ import (
 	"loam/fs"
 	"loam/fs/ninep"
 	"loam/fs/ninep/ring"
+	"loam/fs/ninep/ring/ringtest"
 	"loam/fs/ninep/server"
 )
-
-// peer implements ring.Peer by a socket.
-type peer struct{ *os.File }
-
-func (p peer) Wake() error {
-	_, err := p.Write([]byte{0})
-	return err
-}
-
-func (p peer) Wait() error {
-	_, err := p.Read(make([]byte, 64))
-	return err
-}
-
-func (p peer) Pause() error {
-	p.Yield()
-	return nil
-}
-
-func (p peer) Yield() { runtime.Gosched() }
 
 // dial starts a server and returns the client's end of its connection.
 func dial(t *testing.T, f *os.File, memory bool) io.ReadWriteCloser {
@@ -54,7 +34,7 @@ func dial(t *testing.T, f *os.File, memory bool) io.ReadWriteCloser {
 		t.Error("the memory can be shrunk")
 	}
 	c.Memory.Close()
-	return ring.New(m, peer{c.Socket}, false)
+	return ring.New(m, ringtest.Peer{ReadWriteCloser: c.Socket}, false)
 }
 
 // A server as a process acts as the folder's owner, and has no capabilities.

@@ -43,7 +43,8 @@ const (
 	bbrProbeRTT
 )
 
-// acksPhase is BBR.ack_phase (section 2.13 of the BBR draft): what acknowledgments reveal about the last probe.
+// acksPhase is BBR.ack_phase (section 2.13 of the BBR draft): the part of the last probe that the arriving acknowledgments
+// belong to.
 type acksPhase uint8
 
 const (
