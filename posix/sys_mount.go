@@ -10,7 +10,7 @@ import (
 	"loam/posix/file"
 )
 
-// Mount implements mount(2) for a caller that may mount. There is one mount table for all processes. New file systems are of
+// Mount implements mount(2) for a caller that may mount. Processes share their mounts, except after CopyMounts. New file systems are of
 // type tmpfs; proc, sysfs and devpts are mounted again. Errors: those of paths; EPERM, EINVAL, ENODEV for another type, ENOTDIR.
 func (p *Process) Mount(source, target, kind string, flags uint64, data string) Errno {
 	const propagation = linux.MS_SHARED | linux.MS_PRIVATE | linux.MS_SLAVE | linux.MS_UNBINDABLE

@@ -88,9 +88,6 @@ func (t *Tree) Find(pid PID) *Process { return t.processes[pid] }
 // Parent returns the PID of the parent, and 0 for process 1, which has no parent. It needs no lock.
 func (p *Process) Parent() PID { return PID(p.parentID.Load()) }
 
-// Zombie reports whether the process has ended and not been waited for.
-func (p *Process) Zombie() bool { return p.zombie }
-
 // Fork adds a child to a process or, for a sibling, to its parent (CLONE_PARENT). Errors: EAGAIN if no number is free.
 func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	pid, ok := t.number()

@@ -65,11 +65,5 @@ func (t *Table[K]) Movable(from, to K, n int) (list []*Waiter[K], ok bool) {
 	return list, true
 }
 
-// Move moves a waiter to the queue of a PI futex that a thread owns.
-func (t *Table[K]) Move(w *Waiter[K], to K, owner uint32) {
-	t.Cancel(w)
-	t.WaitLock(to, w, owner)
-}
-
 // Acquire records that a waiter was removed from its queue because it got the lock.
 func (t *Table[K]) Acquire(w *Waiter[K]) { w.pi = true }

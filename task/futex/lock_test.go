@@ -20,7 +20,8 @@ func TestRequeueLock(t *testing.T) {
 		t.Fatalf("%v, %v", list, ok)
 	}
 	for _, w := range list {
-		table.Move(w, lock, 7)
+		table.Cancel(w)
+		table.WaitLock(lock, w, 7)
 	}
 	if table.Count(1) != 1 || table.Count(lock) != 2 || len(table.Owned(7)) != 1 {
 		t.Errorf("%d stay, %d moved, owned %v", table.Count(1), table.Count(lock), table.Owned(7))
