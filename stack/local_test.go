@@ -52,6 +52,7 @@ func TestLocalSegments(t *testing.T) {
 		for _, size := range []int{1, 100, 100_000, 8 << 20} {
 			echoed(t, s, size)
 		}
+		synctest.Wait() // the last segments of the closed connections are processed
 		for _, r := range s.tables.Load().byName("lo").receivers {
 			if n := r.tally[IPReceived].Load(); n != 0 {
 				t.Errorf("the receiver has processed %d packets", n)

@@ -170,8 +170,11 @@ func terminal() {
 func proc() {
 	cmd := exec.Command("/bin/sleep", "100")
 	none(cmd.Start())
+	var line []byte
+	for len(line) == 0 { // Start returns when execve closes the pipe, and Linux sets the arguments after that
+		line = must(os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)))
+	}
 	name := must(os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid)))
-	line := must(os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)))
 	fmt.Printf("%q %q\n", name, line)
 	own := must(os.Readlink("/proc/self"))
 	fmt.Println(own == fmt.Sprint(os.Getpid()), must(os.Readlink("/proc/self/exe")) == must(os.Executable()))
