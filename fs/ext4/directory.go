@@ -35,8 +35,23 @@ func (d directory) editNames(o *op) (*names, error) {
 
 // Lookup implements fs.Directory.
 func (d directory) Lookup(name string) (fs.Node, error) {
+	if found, known := d.s.known.Name(d.key(), name); known {
+		if found == nil {
+			return nil, linux.ENOENT
+		}
+		return found, nil
+	}
 	d.s.mu.RLock()
 	defer d.s.mu.RUnlock()
+	found, err := d.find(name)
+	if name != "." && name != ".." && (err == nil || err == linux.ENOENT) {
+		d.s.known.AddName(d.key(), name, found)
+	}
+	return found, err
+}
+
+// find looks a name up in the blocks of the directory. The caller holds mu.
+func (d directory) find(name string) (fs.Node, error) {
 	n, err := d.read()
 	if err != nil {
 		return nil, err

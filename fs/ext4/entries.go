@@ -155,6 +155,7 @@ func (n *names) find(name string) (found, error) {
 
 // add adds a name that does not exist. Errors: ENOSPC.
 func (n *names) add(name string, ino uint32, kind uint8) error {
+	n.forget(name)
 	if !n.indexed() {
 		return n.addLinear(name, ino, kind)
 	}
@@ -225,8 +226,14 @@ func (n *names) grow(k kind) (logical uint64, b []byte, err error) {
 // editFound returns the block that contains a found name, for writing.
 func (n *names) editFound(f found) ([]byte, error) { return n.edit(f.logical, f.kind) }
 
+// forget removes a name from the cache of names. It precedes each change.
+func (n *names) forget(name string) {
+	n.s.known.ForgetName(fileKey{Inode: n.ino, Generation: n.i.Generation()}, name)
+}
+
 // remove removes a name.
 func (n *names) remove(f found) error {
+	n.forget(string(f.entry.Name))
 	b, err := n.editFound(f)
 	if err == nil {
 		disk.RemoveEntry(b, f.entry)
@@ -236,6 +243,7 @@ func (n *names) remove(f found) error {
 
 // relink makes a name refer to another inode, and stores its type.
 func (n *names) relink(f found, ino uint32, kind uint8) error {
+	n.forget(string(f.entry.Name))
 	b, err := n.editFound(f)
 	if err == nil {
 		n.s.geometry.SetEntry(b, f.entry, ino, kind)

@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/ext4/disk"
+	"loam/fs/ext4/lookup"
 )
 
 // node is a file of any type. The generation distinguishes it from a later file with the same inode
@@ -15,9 +16,9 @@ type node struct {
 }
 
 // fileKey identifies a file.
-type fileKey struct{ ino, generation uint32 }
+type fileKey = lookup.File
 
-func (n node) key() fileKey { return fileKey{n.ino, n.generation} }
+func (n node) key() fileKey { return fileKey{Inode: n.ino, Generation: n.generation} }
 
 // Files of other types than directories. Values are comparable: equal values are the same file.
 type (
@@ -71,13 +72,18 @@ func (s *FileSystem) isOrphan(ino uint32) bool {
 func (n node) Attr() fs.Attr { return n.attr(0) }
 
 func (n node) attr(kind fs.Mode) fs.Attr {
+	if a, known := n.s.known.Attr(n.key()); known {
+		return a
+	}
 	n.s.mu.RLock()
 	defer n.s.mu.RUnlock()
 	i, err := n.load()
 	if err != nil {
 		return fs.Attr{Inode: uint64(n.ino), Mode: kind}
 	}
-	return n.s.attr(n.ino, i)
+	a := n.s.attr(n.ino, i)
+	n.s.known.AddAttr(n.key(), &a)
+	return a
 }
 
 // Attr implements fs.Node.

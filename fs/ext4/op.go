@@ -202,6 +202,7 @@ func (o *op) inode(ino uint32) (disk.Inode, error) {
 	if _, err := o.s.inode(ino); err != nil {
 		return nil, err
 	}
+	o.s.known.ForgetAttr(ino)
 	number, at, err := o.s.inodePlace(ino)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"loam/fs"
 	"loam/fs/ext4/disk"
 	"loam/fs/ext4/journal"
+	"loam/fs/ext4/lookup"
 	"loam/fs/ext4/span"
 )
 
@@ -34,7 +35,9 @@ type FileSystem struct {
 	config   Config
 	device   device
 	geometry *disk.Geometry
+	root     fs.Directory // set by Open
 	cache    *cache
+	known    lookup.Cache          // names and attributes for readers without mu; filled with mu held shared
 	pages    fs.PageTable[fileKey] // pages of mapped files
 	// hasIndexes: directories get an index when they grow.
 	hasIndexes bool
@@ -158,6 +161,7 @@ func (s *FileSystem) openWritable() error {
 	if err != nil || fs.Mode(root.Mode()).Type() != fs.Dir || root.Links() == 0 {
 		return errors.New("the root directory is damaged: run e2fsck")
 	}
+	s.root = directory{node{s, disk.RootInode, root.Generation()}}
 	s.spread = rand.Uint32N(s.geometry.Groups)
 	if s.readOnly != "" {
 		close(s.ended)
@@ -178,15 +182,7 @@ func (s *FileSystem) ReadOnly() string {
 }
 
 // Root implements fs.FileSystem.
-func (s *FileSystem) Root() fs.Directory {
-	generation := uint32(0)
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if i, err := s.inode(disk.RootInode); err == nil {
-		generation = i.Generation()
-	}
-	return directory{node{s, disk.RootInode, generation}}
-}
+func (s *FileSystem) Root() fs.Directory { return s.root }
 
 // Usage implements fs.FileSystem.
 func (s *FileSystem) Usage() fs.Usage {

@@ -98,7 +98,8 @@ const layers = `
 	block < block/fault, block/file;
 	abi/linux < fs/ext4/acl;
 	NONE < fs/ext4/span;
-	fs, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/acl, fs/ext4/span < fs/ext4;
+	fs < fs/ext4/lookup;
+	fs, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/acl, fs/ext4/span, fs/ext4/lookup < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
 	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
 
@@ -210,7 +211,7 @@ const layers = `
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
 	internal/debian/first < test/kvm/first;
 	NONE < test/kvm;
-	NONE < test/processes/micro;
+	NONE < test/processes/micro, test/processes/files;
 	internal/debian/first < test/processes/first;
 	internal/debian, unikernel, exec/library < test/processes;
 	NONE < test/pgo, test/pgo/program;

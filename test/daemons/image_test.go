@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,9 +27,14 @@ var packages = []string{
 //go:embed testdata/root.sh
 var makeRoot string
 
+var otherImage = flag.String("image", "", "an ext4 image with the programs of the scripts, in place of the image of Debian")
+
 // image returns the path of the image of the root folder. It makes the image if there is none.
 func image(t *testing.T) string {
 	t.Helper()
+	if *otherImage != "" {
+		return *otherImage
+	}
 	if os.Getuid() != 0 {
 		t.Skip("needs root: debootstrap makes a root folder")
 	}

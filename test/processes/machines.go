@@ -33,12 +33,21 @@ const patience = 10 * time.Minute
 // built holds the paths of everything that build makes: the root folder with all programs, the loam command, and Linux's files.
 type built struct {
 	dir, root, loam, first, kernel, firmware string
+
+	template, dirty, disk string   // images of disks: see makeDisks
+	lacks                 []string // programs for the rows of disks that are not installed
+	modules               []string // files of the drivers for the disk
 }
 
 // run runs a workload in a machine, and returns its output.
 func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	if w.disk {
+		if err := b.newDisk(ctx, w); err != nil {
+			return "", err
+		}
+	}
 	cmd := b.onLoam(ctx, cpus, w)
 	if kernel == onLinux {
 		var err error
@@ -53,7 +62,11 @@ func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (s
 }
 
 func (b *built) onLoam(ctx context.Context, cpus int, w workload) *exec.Cmd {
-	args := []string{"run", "--platform", "vm", "--net", "none", "--root", b.root, "-w", "/tmp", "-m", memory, "--cpus", strconv.Itoa(cpus), w.command[0], "--"}
+	args := []string{"run", "--platform", "vm", "--net", "none", "--root", b.root, "-w", "/tmp", "-m", memory, "--cpus", strconv.Itoa(cpus)}
+	if w.disk {
+		args = append(args, "--disk", b.disk+":"+atDisk)
+	}
+	args = append(args, w.command[0], "--")
 	cmd := exec.CommandContext(ctx, b.loam, append(args, w.command[1:]...)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	return cmd
@@ -75,6 +88,9 @@ func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, e
 	}
 	if b.firmware != "" {
 		args = append(args, "-bios", b.firmware)
+	}
+	if w.disk {
+		args = append(args, b.diskOptions()...)
 	}
 	return exec.CommandContext(ctx, "qemu-system-x86_64", args...), nil
 }
@@ -98,6 +114,16 @@ func (b *built) pack(name string, w workload) error {
 	if err != nil {
 		return err
 	}
+	for i, file := range b.modules {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		if i == 0 {
+			a.Folder("modules")
+		}
+		a.File(fmt.Sprintf("modules/%02d", i), data)
+	}
 	first, err := os.ReadFile(b.first)
 	if err != nil {
 		return err
@@ -115,12 +141,15 @@ func (b *built) pack(name string, w workload) error {
 // build makes everything that the runs need.
 func build(ctx context.Context, dir string) (*built, error) {
 	b := &built{dir: dir, root: filepath.Join(dir, "root"), loam: filepath.Join(dir, "loam"), first: filepath.Join(dir, "first")}
-	for _, name := range []string{"dev", "proc", "sys", "tmp", "etc"} {
+	for _, name := range []string{"dev", "proc", "sys", "tmp", "etc", "data"} {
 		if err := os.MkdirAll(filepath.Join(b.root, name), 0o755); err != nil {
 			return nil, err
 		}
 	}
-	for output, pkg := range map[string]string{b.loam: "./cmd/loam", b.first: "./test/processes/first", filepath.Join(b.root, "micro"): "./test/processes/micro"} {
+	for output, pkg := range map[string]string{
+		b.loam: "./cmd/loam", b.first: "./test/processes/first",
+		filepath.Join(b.root, "micro"): "./test/processes/micro", filepath.Join(b.root, "files"): "./test/processes/files",
+	} {
 		cmd := exec.CommandContext(ctx, "go", "build", "-o", output, pkg)
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if text, err := cmd.CombinedOutput(); err != nil {
@@ -128,6 +157,9 @@ func build(ctx context.Context, dir string) (*built, error) {
 		}
 	}
 	for _, p := range programs {
+		if *only == onDisk {
+			break
+		}
 		if err := b.add(p); err != nil {
 			return nil, err
 		}
@@ -141,5 +173,14 @@ func build(ctx context.Context, dir string) (*built, error) {
 		return nil, err
 	}
 	b.kernel, b.firmware = k.Image, e.Firmware
-	return b, nil
+	if *only != onDisk {
+		return b, nil
+	}
+	if b.modules, err = k.Modules(diskModules...); err != nil {
+		return nil, err
+	}
+	if err := b.addDisks(ctx); err != nil {
+		return nil, err
+	}
+	return b, b.makeDisks(ctx)
 }

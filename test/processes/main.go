@@ -5,9 +5,10 @@
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
 //	go run ./test/processes -profile ROW [-after TIME]
+//	go run ./test/processes -only disk [-family NAME] [-mailbench DIR]
 //
 // The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
-// wrk. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
+// wrk. With -only disk they are programs that use a disk: see disk.go. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
 package main
 
 import (
@@ -25,12 +26,16 @@ import (
 var (
 	cpus  = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
 	span  = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
-	only  = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text")
+	only  = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text; disk: rows with files on a disk")
 	reps  = flag.Int("reps", 3, "runs of each machine")
 	many  = flag.Bool("count", false, "count instructions instead of time, on one CPU")
 	rows  = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")
 	after = flag.Duration("after", 0, "with -profile: pause before the trace, for a server to start")
 	out   = flag.String("out", "", "the file to write the table to; empty: standard output")
+
+	family    = flag.String("family", "", "with -only disk: run only the workloads whose names begin with this text, such as fio or mailbench")
+	mailbench = flag.String("mailbench", "", "with -only disk: a folder with static programs of mailbench from sv6")
+	in        = flag.String("in", "", "the folder for the disks of the machines; empty: the folder for temporary files")
 )
 
 func main() {
@@ -44,7 +49,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "loam-processes-")
+	dir, err := os.MkdirTemp(*in, "loam-processes-")
 	if err != nil {
 		return err
 	}
@@ -69,16 +74,10 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("-cpus %s: %w", *cpus, err)
 		}
 		for range *reps {
-			for _, w := range b.workloads() {
+			for _, w := range b.workloads(count) {
 				for _, kernel := range []string{onLinux, onLoam} {
-					output, err := b.run(ctx, kernel, count, w)
-					if err != nil {
-						return fmt.Errorf("%s on %s: %w\n%s", w.name, kernel, err, output)
-					}
-					results := 0
-					w.parse(output, func(row string, ns float64) { t.add(row, count, kernel, ns); results++ })
-					if results == 0 {
-						return fmt.Errorf("%s on %s printed no result:\n%s", w.name, kernel, output)
+					if err := t.measure(ctx, b, kernel, count, w); err != nil {
+						return err
 					}
 				}
 			}
@@ -90,4 +89,23 @@ func run(ctx context.Context) error {
 		return err
 	}
 	return os.WriteFile(filepath.Clean(*out), []byte(text), 0o644)
+}
+
+// measure runs a workload once and adds its results.
+func (t *table) measure(ctx context.Context, b *built, kernel string, cpus int, w workload) error {
+	start := time.Now()
+	output, err := b.run(ctx, kernel, cpus, w)
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w\n%s", w.name, kernel, err, output)
+	}
+	if w.whole != "" {
+		t.add(w.whole, cpus, kernel, float64(time.Since(start).Nanoseconds()))
+		return nil
+	}
+	results := 0
+	w.parse(output, func(row string, ns float64) { t.add(row, cpus, kernel, ns); results++ })
+	if results == 0 {
+		return fmt.Errorf("%s on %s printed no result:\n%s", w.name, kernel, output)
+	}
+	return nil
 }

@@ -77,13 +77,17 @@ func (t *table) String() string {
 	var b strings.Builder
 	date := time.Now().Format("2 January 2006")
 	show := micros
-	if *many {
+	if *only == onDisk {
+		b.WriteString(t.diskIntro(date))
+	} else if *many {
 		b.WriteString(countTitle + "\n\n")
 		fmt.Fprintf(&b, countIntro, date)
-		show = instructions
 	} else {
 		b.WriteString(timeTitle + "\n\n")
 		fmt.Fprintf(&b, timeIntro, *reps, date, runtime.NumCPU())
+	}
+	if *many {
+		show = instructions
 	}
 	b.WriteString("\n| operation |")
 	for _, n := range t.cpus {
@@ -109,6 +113,9 @@ func (t *table) String() string {
 func micros(ns float64) string {
 	if ns == 0 {
 		return "-"
+	}
+	if ns >= 1e6 {
+		return instructions(ns / 1000)
 	}
 	return fmt.Sprintf("%.3g", ns/1000)
 }

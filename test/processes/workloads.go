@@ -65,16 +65,23 @@ type workload struct {
 	command []string
 	// parse calls add for each result: nanoseconds of one operation.
 	parse func(output string, add func(row string, ns float64))
+
+	disk     bool   // the machine has a disk with a file system: see disk.go
+	recovers bool   // the journal of the disk must be recovered
+	whole    string // name of the row for the time of the whole machine; empty: parse has the results
 }
 
 // allMicro is the value of -only for all rows of micro.
 const allMicro = "micro"
 
-func (b *built) workloads() []workload {
-	micro := workload{"micro", []string{"/micro", "-span", span.String(), "-only", strings.TrimPrefix(*only, allMicro)}, parseMicro}
+func (b *built) workloads(cpus int) []workload {
+	if *only == onDisk {
+		return b.diskWorkloads(cpus)
+	}
+	micro := workload{name: "micro", command: []string{"/micro", "-span", span.String(), "-only", strings.TrimPrefix(*only, allMicro)}, parse: parseMicro}
 	all := []workload{
-		micro, {"redis", []string{"/usr/bin/dash", "-c", redis}, parseRedis},
-		{"nginx", []string{"/usr/bin/dash", "-c", nginx}, parseNginx},
+		micro, {name: "redis", command: []string{"/usr/bin/dash", "-c", redis}, parse: parseRedis},
+		{name: "nginx", command: []string{"/usr/bin/dash", "-c", nginx}, parse: parseNginx},
 	}
 	if *only == "" {
 		return all

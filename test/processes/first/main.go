@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command first is the first process of the Linux guest that Loam is compared with. It mounts the file systems that a
-// program expects, runs the command in /command, a list in JSON, and switches the machine off.
+// program expects, loads the drivers in /modules and mounts the disk if there is one, runs the command in /command, a list in JSON, and switches the machine off.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,6 +36,12 @@ func run() error {
 	if err := first.Loopback(); err != nil {
 		return err
 	}
+	if _, err := os.Stat("/modules"); err == nil {
+		if err := mountDisk(); err != nil {
+			return err
+		}
+		defer unix.Unmount("/data", 0)
+	}
 	text, err := os.ReadFile("/command")
 	if err != nil {
 		return err
@@ -47,4 +54,22 @@ func run() error {
 	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/tmp", "LC_ALL=C"}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = "/tmp", os.Stdout, os.Stderr
 	return cmd.Run()
+}
+
+// mountDisk mounts the disk at /data.
+func mountDisk() error {
+	if err := first.LoadModules("/modules"); err != nil {
+		return err
+	}
+	const disk = "/dev/vda"
+	for range 1000 { // the driver creates the device a moment after it was loaded
+		if _, err := os.Stat(disk); err == nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := unix.Mount(disk, "/data", "ext4", 0, ""); err != nil {
+		return fmt.Errorf("mount %s: %w", disk, err)
+	}
+	return nil
 }

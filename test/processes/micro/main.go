@@ -2,7 +2,7 @@
 // and sockets. It is an ordinary static program of Linux, and prints one line of JSON for each row: its name, and the
 // nanoseconds of one operation. The same file runs on Loam and on Linux.
 //
-//	micro [-span TIME] [-only PREFIX] [-copies N]
+//	micro [-span TIME] [-only PREFIX] [-copies N] [-dir FOLDER]
 //
 // Each row runs batches of operations for a span of time, and reports the fastest batch: slower ones include other work
 // of the machine. With -copies, N processes run the row at the same time, and the result is the time for one operation
@@ -36,6 +36,7 @@ var (
 	span   = flag.Duration("span", 300*time.Millisecond, "how long each row runs")
 	only   = flag.String("only", "", "run the rows that begin with this text")
 	copies = flag.Int("copies", 1, "processes that run a row at the same time")
+	dir    = flag.String("dir", os.TempDir(), "the folder for files")
 	mode   = flag.String("mode", "", "for the program's own use")
 )
 

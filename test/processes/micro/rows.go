@@ -72,7 +72,10 @@ func onFile(name string, flags int, f func(fd int) error) func() (func(int) erro
 
 // scratch makes a file with content, and returns its name.
 func scratch(size int) (string, error) {
-	f, err := os.CreateTemp("", "micro")
+	if err := os.MkdirAll(*dir, 0o755); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(*dir, "micro")
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,117 @@
+// Package lookup caches names and attributes of files for readers that take no lock.
+//
+// A hit costs a hash, an atomic load and a comparison. It writes nothing to memory, so readers on several CPUs do not slow each
+// other down. A new entry replaces the entry with which it shares a slot; nothing else limits or orders the entries.
+//
+// # Consistency
+//
+// The owner has a lock that excludes changes from reads. It adds an entry while it holds the lock for reading, and forgets an
+// entry while it holds the lock for writing, at any time during the change. So an entry that was read before a change is never
+// added after it. A reader without the lock may see the state before a change that runs at the same time, but not after the
+// change has returned.
+package lookup
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync/atomic"
+
+	"loam/fs"
+)
+
+// slots is the number of entries of each kind, a power of two.
+const slots = 1 << 13
+
+// File identifies a file: an inode number and its generation.
+type File struct{ Inode, Generation uint32 }
+
+// Cache holds names and attributes. The zero Cache is empty.
+type Cache struct {
+	names table[name]
+	attrs table[attributes]
+}
+
+// table is created when the first entry is added.
+type table[T any] struct {
+	slots atomic.Pointer[[slots]atomic.Pointer[T]]
+}
+
+// name is the result of looking up a name in a directory. It is never modified.
+type name struct {
+	in   File
+	name string
+	file fs.Node // nil: the name does not exist
+}
+
+// attributes are the attributes of a file. They are never modified.
+type attributes struct {
+	of   File
+	attr fs.Attr
+}
+
+// seed is the seed of all hashes.
+var seed = maphash.MakeSeed()
+
+// slotOf returns the slot of a name.
+func slotOf(in File, text string) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // spreads directories over the slots: 2^64 divided by the golden ratio
+	return (maphash.String(seed, text) ^ uint64(in.Inode)*odd) % slots
+}
+
+func (t *table[T]) load(slot uint64) *T {
+	if all := t.slots.Load(); all != nil {
+		return all[slot].Load()
+	}
+	return nil
+}
+
+func (t *table[T]) store(slot uint64, entry *T) {
+	all := t.slots.Load()
+	if all == nil {
+		t.slots.CompareAndSwap(nil, new([slots]atomic.Pointer[T]))
+		all = t.slots.Load()
+	}
+	all[slot].Store(entry)
+}
+
+// forget removes the entry in a slot. It may belong to another file or name, which is then looked up again.
+func (t *table[T]) forget(slot uint64) {
+	if all := t.slots.Load(); all != nil {
+		all[slot].Store(nil)
+	}
+}
+
+// Name returns the file at a name in a directory. known is false if the cache has no entry. The file is nil if the name does
+// not exist.
+func (c *Cache) Name(in File, text string) (file fs.Node, known bool) {
+	n := c.names.load(slotOf(in, text))
+	if n == nil || n.in != in || n.name != text {
+		return nil, false
+	}
+	return n.file, true
+}
+
+// AddName adds the result of a lookup; file is nil if the name does not exist.
+func (c *Cache) AddName(in File, text string, file fs.Node) {
+	c.names.store(slotOf(in, text), &name{in, strings.Clone(text), file}) // the text may be a part of a long path
+}
+
+// ForgetName removes a name.
+func (c *Cache) ForgetName(in File, text string) { c.names.forget(slotOf(in, text)) }
+
+// Attr returns the attributes of a file. known is false if the cache has no entry.
+func (c *Cache) Attr(of File) (a fs.Attr, known bool) {
+	e := c.attrs.load(uint64(of.Inode % slots))
+	if e == nil || e.of != of {
+		return fs.Attr{}, false
+	}
+	return e.attr, true
+}
+
+// AddAttr adds the attributes of a file.
+func (c *Cache) AddAttr(of File, a *fs.Attr) {
+	c.attrs.store(uint64(of.Inode%slots), &attributes{of, *a})
+}
+
+// ForgetAttr removes the attributes of the file with an inode number.
+func (c *Cache) ForgetAttr(inode uint32) { c.attrs.forget(uint64(inode % slots)) }

@@ -1,0 +1,119 @@
+package lookup
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+
+	"loam/fs"
+)
+
+// file is a node for tests, of which only the identity matters.
+type file struct {
+	fs.Node
+	n int
+}
+
+// Names of different directories and generations are different names.
+func TestNames(t *testing.T) {
+	var c Cache
+	dir, later := File{12, 1}, File{12, 2}
+	if _, known := c.Name(dir, "a"); known {
+		t.Error("an empty cache knows a name")
+	}
+	c.ForgetName(dir, "a")
+	c.AddName(dir, "a", file{n: 1})
+	c.AddName(dir, "absent", nil)
+	if n, known := c.Name(dir, "a"); !known || n != (file{n: 1}) {
+		t.Errorf("%v, %v", n, known)
+	}
+	if n, known := c.Name(dir, "absent"); !known || n != nil {
+		t.Errorf("absent: %v, %v", n, known)
+	}
+	if _, known := c.Name(later, "a"); known {
+		t.Error("a name of another generation is known")
+	}
+	if _, known := c.Name(File{13, 1}, "a"); known {
+		t.Error("a name of another directory is known")
+	}
+	c.ForgetName(dir, "a")
+	if _, known := c.Name(dir, "a"); known {
+		t.Error("a forgotten name is known")
+	}
+}
+
+func TestAttributes(t *testing.T) {
+	var c Cache
+	f := File{12, 1}
+	c.ForgetAttr(12)
+	c.AddAttr(f, &fs.Attr{Inode: 12, Size: 7})
+	if a, known := c.Attr(f); !known || a.Size != 7 {
+		t.Errorf("%+v, %v", a, known)
+	}
+	if _, known := c.Attr(File{12, 2}); known {
+		t.Error("attributes of another generation are known")
+	}
+	c.ForgetAttr(12)
+	if _, known := c.Attr(f); known {
+		t.Error("forgotten attributes are known")
+	}
+}
+
+// Entries that share a slot replace each other, and never appear under another name.
+func TestCollisions(t *testing.T) {
+	var c Cache
+	const names = 3 * slots
+	for i := range names {
+		c.AddName(File{uint32(i % 7), 1}, strconv.Itoa(i), file{n: i})
+	}
+	found := 0
+	for i := range names {
+		if n, known := c.Name(File{uint32(i % 7), 1}, strconv.Itoa(i)); known {
+			if found++; n != (file{n: i}) {
+				t.Fatalf("name %d is %v", i, n)
+			}
+		}
+	}
+	if found < slots/2 || found > slots {
+		t.Errorf("%d names are known, of %d slots", found, slots)
+	}
+}
+
+// Readers and writers may use a cache at the same time.
+func TestConcurrent(t *testing.T) {
+	var c Cache
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for i := range 2000 {
+				text, in := strconv.Itoa(i%50), File{uint32(i % 3), 1}
+				switch (i + g) % 3 {
+				case 0:
+					c.AddName(in, text, file{n: i % 50})
+					c.AddAttr(in, &fs.Attr{Inode: uint64(in.Inode)})
+				case 1:
+					c.ForgetName(in, text)
+					c.ForgetAttr(in.Inode)
+				default:
+					if n, known := c.Name(in, text); known && n != (file{n: i % 50}) {
+						t.Errorf("name %s is %v", text, n)
+					}
+					if a, known := c.Attr(in); known && a.Inode != uint64(in.Inode) {
+						t.Errorf("the attributes of %d are those of %d", in.Inode, a.Inode)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestHitsDoNotAllocate(t *testing.T) {
+	var c Cache
+	dir := File{12, 1}
+	c.AddName(dir, "a", file{n: 1})
+	c.AddAttr(dir, &fs.Attr{})
+	if n := testing.AllocsPerRun(100, func() { c.Name(dir, "a"); c.Attr(dir) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
