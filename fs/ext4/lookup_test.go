@@ -112,7 +112,7 @@ func TestLookupsSeeChanges(t *testing.T) {
 	want("/b/two", "")
 }
 
-func writeFile(t *testing.T, v *fs.View, path, content string) {
+func writeFile(t testing.TB, v *fs.View, path, content string) {
 	t.Helper()
 	f, err := v.Open(v.Root, path, fs.WriteOnly|fs.Create, 0o644)
 	must(t, err)

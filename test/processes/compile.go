@@ -71,10 +71,8 @@ func (b *built) addSources(ctx context.Context) error {
 
 // addCompiler adds the parts of gcc, the headers and the libraries that the compilation needs.
 func (b *built) addCompiler(ctx context.Context) error {
-	for _, name := range b.lacks {
-		if name == "gcc" || name == "as" || name == "ld" || name == "git" {
-			return nil
-		}
+	if b.lacksFor(workload{name: "git"}) {
+		return nil
 	}
 	if err := os.Symlink("dash", filepath.Join(b.root, "usr/bin/sh")); err != nil {
 		return err
@@ -116,7 +114,7 @@ func (b *built) addHeaders(ctx context.Context) error {
 	if err := os.WriteFile(file, []byte("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"), 0o644); err != nil {
 		return err
 	}
-	list, err := gcc(ctx, "-M", file)
+	list, err := gcc(ctx, "-O1", "-M", file)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,10 +22,14 @@ const (
 	onDisk   = "disk" // the value of -only
 	diskSize = "768M"
 	atDisk   = "/data" // where the disk is mounted
+	nested   = atDisk + "/a/b"
 )
 
 // diskPrograms are the programs of this system that the rows of disks run, if they are installed.
-var diskPrograms = []string{"/usr/bin/dash", "/usr/bin/git", "/usr/bin/gcc", "/usr/bin/as", "/usr/bin/ld", "/usr/bin/fio"}
+var diskPrograms = []string{"/usr/bin/dash", "/usr/bin/git", "/usr/bin/gcc", "/usr/bin/as", "/usr/bin/ld"}
+
+// otherPrograms are the programs in the folder of -programs.
+var otherPrograms = []string{"fio", "mailbench", "mail-qman", "mail-enqueue", "mail-deliver"}
 
 // makeDisks makes the images: a new file system, and one whose journal must be recovered.
 func (b *built) makeDisks(ctx context.Context) error {
@@ -84,12 +89,15 @@ func (b *built) diskOptions() []string {
 
 // diskModules are the drivers that Linux needs for the disk, each after those that it depends on.
 var diskModules = []string{
-	"drivers/virtio/virtio.ko", "drivers/virtio/virtio_ring.ko", "drivers/virtio/virtio_pci_legacy_dev.ko",
+	"drivers/virtio/virtio_ring.ko", "drivers/virtio/virtio.ko", "drivers/virtio/virtio_pci_legacy_dev.ko",
 	"drivers/virtio/virtio_pci_modern_dev.ko", "drivers/virtio/virtio_pci.ko", "drivers/block/virtio_blk.ko",
 }
 
 // addDisks adds the programs of the rows of disks to the root folder, and the sources that are cloned and compiled.
 func (b *built) addDisks(ctx context.Context) error {
+	if *rows != "" {
+		return nil // a profile is of a row of micro
+	}
 	for _, p := range diskPrograms {
 		if !exists(p) {
 			b.lacks = append(b.lacks, filepath.Base(p))
@@ -99,11 +107,14 @@ func (b *built) addDisks(ctx context.Context) error {
 			return err
 		}
 	}
-	if *mailbench != "" {
-		for _, name := range []string{"mailbench", "mail-qman", "mail-enqueue", "mail-deliver"} {
-			if err := copyFile(filepath.Join(*mailbench, name), filepath.Join(b.root, "bin", name)); err != nil {
-				return err
-			}
+	for _, name := range otherPrograms {
+		from := filepath.Join(*others, name)
+		if *others == "" || !exists(from) {
+			b.lacks = append(b.lacks, name)
+			continue
+		}
+		if err := copyFile(from, filepath.Join(b.root, "bin", name)); err != nil {
+			return err
 		}
 	}
 	if err := b.addCompiler(ctx); err != nil {
@@ -118,7 +129,7 @@ func (b *built) diskWorkloads(cpus int) []workload {
 	named := func(row, name string) workload {
 		return workload{
 			name: row, disk: true,
-			command: []string{"/micro", "-span", span.String(), "-only", row, "-dir", atDisk + "/a/b", "-copies", copies},
+			command: []string{"/micro", "-span", span.String(), "-only", row, "-dir", nested, "-copies", copies},
 			parse: func(output string, add func(string, float64)) {
 				parseMicro(output, func(_ string, ns float64) { add(name, ns) })
 			},
@@ -134,12 +145,9 @@ func (b *built) diskWorkloads(cpus int) []workload {
 		{name: "recovery", disk: true, command: []string{"/files", "nothing"}, recovers: true,
 			whole: fmt.Sprintf("the same, and recovery of %s blocks", instructions(dirtyBlocks))},
 	}
-	if *mailbench != "" {
-		for _, in := range []string{"/tmp", atDisk} {
-			all = append(all, workload{
-				name: "mailbench in " + in, disk: true, command: []string{"/bin/mailbench", in + "/mail", copies}, parse: parseMail(in),
-			})
-		}
+	for _, in := range []string{"/tmp", atDisk} {
+		script := fmt.Sprintf("cd /bin && exec ./mailbench %s %s", in, copies)
+		all = append(all, workload{name: "mailbench", disk: true, command: []string{"/usr/bin/dash", "-c", script}, parse: parseMail(in)})
 	}
 	kept := all[:0]
 	for _, w := range all {
@@ -150,14 +158,12 @@ func (b *built) diskWorkloads(cpus int) []workload {
 	return kept
 }
 
-// lacksFor reports whether a program is not installed that a workload needs.
+// needs are the programs of workloads.
+var needs = map[string][]string{"fio": otherPrograms[:1], "mailbench": otherPrograms[1:], "git": {"git", "gcc", "as", "ld"}}
+
+// lacksFor reports whether a program that a workload needs is missing.
 func (b *built) lacksFor(w workload) bool {
-	for _, name := range b.lacks {
-		if name == w.name || w.name == "git" && name != "fio" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(needs[w.name], func(p string) bool { return slices.Contains(b.lacks, p) })
 }
 
 // fio runs one job after another. The unit of results is one request.
@@ -165,7 +171,7 @@ const fio = `
 cd /data
 job() {
 	name=$1; shift
-	/usr/bin/fio --name="$name" --filename=/data/fio --ioengine=psync --thread --output-format=terse --terse-version=3 "$@"
+	/bin/fio --name="$name" --filename=/data/fio --ioengine=psync --thread --output-format=terse --terse-version=3 "$@"
 }
 job 'write of 64 KiB, sequential' --rw=write --bs=64k --size=64m
 job 'write of 64 KiB, sequential, and fsync at the end' --rw=write --bs=64k --size=64m --end_fsync=1

@@ -5,7 +5,7 @@
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
 //	go run ./test/processes -profile ROW [-after TIME]
-//	go run ./test/processes -only disk [-family NAME] [-mailbench DIR]
+//	go run ./test/processes -only disk [-family NAME] [-programs DIR]
 //
 // The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
 // wrk. With -only disk they are programs that use a disk: see disk.go. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
@@ -33,9 +33,9 @@ var (
 	after = flag.Duration("after", 0, "with -profile: pause before the trace, for a server to start")
 	out   = flag.String("out", "", "the file to write the table to; empty: standard output")
 
-	family    = flag.String("family", "", "with -only disk: run only the workloads whose names begin with this text, such as fio or mailbench")
-	mailbench = flag.String("mailbench", "", "with -only disk: a folder with static programs of mailbench from sv6")
-	in        = flag.String("in", "", "the folder for the disks of the machines; empty: the folder for temporary files")
+	family = flag.String("family", "", "with -only disk: run only the workloads whose names begin with this text, such as fio or mailbench")
+	others = flag.String("programs", "", "with -only disk: a folder with static programs, fio and those of mailbench from sv6; rows without their program are left out")
+	in     = flag.String("in", "", "the folder for the disks of the machines; empty: the folder for temporary files")
 )
 
 func main() {

@@ -20,7 +20,7 @@ import (
 )
 
 // With -profile, one row runs on Loam only, and for a short time the emulator logs the address of each
-// instruction (QEMU's -singlestep and its log of executed blocks). The result is exact: the number of instructions in
+// instruction (QEMU's command singlestep, with which a block is one instruction, and its log of executed blocks). The result is exact: the number of instructions in
 // each function, per system call.
 
 const (
@@ -33,7 +33,7 @@ const (
 // profile prints the functions of Loam in which a row of micro spends its instructions.
 func profile(ctx context.Context, dir, row string) error {
 	monitor, trace := filepath.Join(dir, "monitor"), filepath.Join(dir, "trace")
-	if err := replaceEmulator(dir, "-icount shift=0,sleep=off -rtc clock=vm -singlestep -monitor unix:"+monitor+",server,nowait"); err != nil {
+	if err := replaceEmulator(dir, "-icount shift=0,sleep=off -rtc clock=vm -monitor unix:"+monitor+",server,nowait"); err != nil {
 		return err
 	}
 	b, err := build(ctx, dir)
@@ -42,7 +42,14 @@ func profile(ctx context.Context, dir, row string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := b.onLoam(ctx, 1, workload{command: endless(row)})
+	w := workload{command: endless(row), disk: *only == onDisk}
+	if w.disk {
+		w.command = append(w.command, "-dir", nested)
+		if err := b.newDisk(ctx, w); err != nil {
+			return err
+		}
+	}
+	cmd := b.onLoam(ctx, 1, w)
 	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the trace
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
@@ -58,6 +65,8 @@ func profile(ctx context.Context, dir, row string) error {
 	defer c.Close()
 	go io.Copy(io.Discard, c) // discards the monitor's prompts
 	time.Sleep(*after)
+	fmt.Fprintln(c, "singlestep on")      // the machine starts without it, many times as fast
+	fmt.Fprintln(c, "one-insn-per-tb on") // the name since QEMU 8.1
 	for range traceTries {
 		time.Sleep(tracePause)
 		fmt.Fprintf(c, "logfile %s\n", trace)

@@ -19,8 +19,11 @@ import (
 	"loam/fs"
 )
 
-// slots is the number of entries of each kind, a power of two.
-const slots = 1 << 13
+// slots is the number of entries of each kind.
+const (
+	slots    = 1 << slotBits
+	slotBits = 13
+)
 
 // File identifies a file: an inode number and its generation.
 type File struct{ Inode, Generation uint32 }
@@ -52,11 +55,17 @@ type attributes struct {
 // seed is the seed of all hashes.
 var seed = maphash.MakeSeed()
 
+// spread returns a value of which the upper bits differ for nearby inodes, and for inodes at the same place in their block
+// groups (Fibonacci hashing).
+func spread(inode uint32) uint64 { return uint64(inode) * 0x9e3779b97f4a7c15 }
+
 // slotOf returns the slot of a name.
 func slotOf(in File, text string) uint64 {
-	const odd = 0x9e3779b97f4a7c15 // spreads directories over the slots: 2^64 divided by the golden ratio
-	return (maphash.String(seed, text) ^ uint64(in.Inode)*odd) % slots
+	return (maphash.String(seed, text) ^ spread(in.Inode)) >> (64 - slotBits)
 }
+
+// slotOfInode returns the slot of the attributes of an inode.
+func slotOfInode(inode uint32) uint64 { return spread(inode) >> (64 - slotBits) }
 
 func (t *table[T]) load(slot uint64) *T {
 	if all := t.slots.Load(); all != nil {
@@ -101,7 +110,7 @@ func (c *Cache) ForgetName(in File, text string) { c.names.forget(slotOf(in, tex
 
 // Attr returns the attributes of a file. known is false if the cache has no entry.
 func (c *Cache) Attr(of File) (a fs.Attr, known bool) {
-	e := c.attrs.load(uint64(of.Inode % slots))
+	e := c.attrs.load(slotOfInode(of.Inode))
 	if e == nil || e.of != of {
 		return fs.Attr{}, false
 	}
@@ -110,8 +119,8 @@ func (c *Cache) Attr(of File) (a fs.Attr, known bool) {
 
 // AddAttr adds the attributes of a file.
 func (c *Cache) AddAttr(of File, a *fs.Attr) {
-	c.attrs.store(uint64(of.Inode%slots), &attributes{of, *a})
+	c.attrs.store(slotOfInode(of.Inode), &attributes{of, *a})
 }
 
 // ForgetAttr removes the attributes of the file with an inode number.
-func (c *Cache) ForgetAttr(inode uint32) { c.attrs.forget(uint64(inode % slots)) }
+func (c *Cache) ForgetAttr(inode uint32) { c.attrs.forget(slotOfInode(inode)) }

@@ -117,3 +117,20 @@ func TestHitsDoNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// The first inodes of block groups, where new directories are, do not share a slot: groups have 8192 inodes in most file systems.
+func TestInodesOfGroups(t *testing.T) {
+	var c Cache
+	const perGroup, groups = 8192, 16
+	for g := range uint32(groups) {
+		c.AddAttr(File{g*perGroup + 1, 1}, &fs.Attr{})
+		c.AddAttr(File{g*perGroup + 2, 1}, &fs.Attr{})
+	}
+	for g := range uint32(groups) {
+		for _, inode := range []uint32{g*perGroup + 1, g*perGroup + 2} {
+			if _, known := c.Attr(File{inode, 1}); !known {
+				t.Errorf("inode %d is not known", inode)
+			}
+		}
+	}
+}
