@@ -62,6 +62,22 @@ func (c *Credentials) May(a Attr, w Wish) bool {
 	return w&^Wish(bits&7) == 0
 }
 
+// Guarding is a FileSystem that may know the mode, the owner and the group of a directory when it would have to ask somebody for
+// the other attributes.
+type Guarding interface {
+	FileSystem
+	// Guard returns attributes of a directory. Only Mode, UID and GID are valid.
+	Guard(Directory) Attr
+}
+
+// guard returns the attributes of a directory on which permissions depend.
+func (p Place) guard(d Directory) Attr {
+	if p.mount.guards != nil {
+		return p.mount.guards.Guard(d)
+	}
+	return d.Attr()
+}
+
 func (c *Credentials) inGroup(gid uint32) bool {
 	return c.GID == gid || slices.Contains(c.Groups, gid)
 }
@@ -71,6 +87,6 @@ func (c *Credentials) owns(a Attr) bool { return c.UID == a.UID || c.has(ActAsOw
 
 // mayRemove reports whether c may remove or rename the entry of file in dir. In a directory with the
 // sticky bit this requires owning one of the two.
-func (c *Credentials) mayRemove(dir, file Attr) bool {
-	return dir.Mode&Sticky == 0 || c.owns(file) || c.owns(dir)
+func (c *Credentials) mayRemove(dir Attr, file Node) bool {
+	return dir.Mode&Sticky == 0 || c.owns(file.Attr()) || c.owns(dir)
 }

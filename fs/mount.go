@@ -48,6 +48,7 @@ func (p Place) writable() error {
 // mount is a file system mounted in the tree.
 type mount struct {
 	fs     FileSystem
+	guards Guarding      // fs, if it implements Guarding; otherwise nil
 	file   Node          // mounted instead of the root, if only one file or directory of fs is mounted
 	at     Place         // the mount point, which the mount covers; zero for the root of the tree
 	device Device        // device number of the files in fs (st_dev)
@@ -97,6 +98,7 @@ type common struct {
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{common: &common{}}
 	t.root = &mount{fs: root, device: deviceOf(root, t.serial.Add(1))}
+	t.root.guards, _ = root.(Guarding)
 	t.mounts.Store(&map[Place]*mount{})
 	return t
 }
@@ -152,6 +154,7 @@ func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 	defer t.mu.Unlock()
 	m.number = t.serial.Add(1)
 	m.flags.Store(uint32(flags))
+	m.guards, _ = m.fs.(Guarding)
 	if m.device == (Device{}) {
 		m.device = deviceOf(m.fs, m.number)
 	}

@@ -88,7 +88,7 @@ func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, e
 	if flags&Exclusive != 0 {
 		use = ToKeep
 	}
-	mode, owner := v.newIn(dir, Regular|mode&Permissions)
+	mode, owner := v.newIn(place, dir, Regular|mode&Permissions)
 	n, err := maker.MakeNameless(mode, owner, use)
 	if err != nil {
 		return nil, err

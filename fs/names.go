@@ -14,7 +14,7 @@ func (v *View) room(t target) (Directory, error) {
 	if err := t.dir.writable(); err != nil {
 		return nil, err
 	}
-	if !v.Who.May(dir.Attr(), ToWrite|ToExecute) {
+	if !v.Who.May(t.dir.guard(dir), ToWrite|ToExecute) {
 		return nil, linux.EACCES
 	}
 	return dir, nil
@@ -36,18 +36,18 @@ func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, e
 	return t, dir, err
 }
 
-// makeIn creates a file owned by v's user.
-func (v *View) makeIn(dir Directory, name string, mode Mode, d Device) (Node, error) {
-	mode, owner := v.newIn(dir, mode)
-	return dir.Make(name, mode, owner, d)
+// makeIn creates the file of a target, in its directory. The file is owned by v's user.
+func (v *View) makeIn(t target, dir Directory, mode Mode, d Device) (Node, error) {
+	mode, owner := v.newIn(t.dir, dir, mode)
+	return dir.Make(t.name, mode, owner, d)
 }
 
 // newIn returns the mode and the owner of a new file. It applies the umask. In a directory with the
 // set-group-ID bit, the file inherits the directory's group (inode(7)).
-func (v *View) newIn(dir Directory, mode Mode) (Mode, Owner) {
+func (v *View) newIn(at Place, dir Directory, mode Mode) (Mode, Owner) {
 	owner := Owner{v.Who.UID, v.Who.GID}
 	mode &^= v.Umask & 0o777
-	if a := dir.Attr(); a.Mode&SetGID != 0 {
+	if a := at.guard(dir); a.Mode&SetGID != 0 {
 		owner.GID = a.GID
 		if mode.Type() == Dir {
 			mode |= SetGID
@@ -72,7 +72,7 @@ func (v *View) Mkdir(at Place, path string, mode Mode) error {
 	if err != nil {
 		return err
 	}
-	return v.made(dir, t.name)(v.makeIn(dir, t.name, Dir|mode&(0o777|Sticky), Device{}))
+	return v.made(dir, t.name)(v.makeIn(t, dir, Dir|mode&(0o777|Sticky), Device{}))
 }
 
 // Mknod implements mknodat(2) for regular files, FIFOs, sockets, and for user 0 devices.
@@ -94,7 +94,7 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice || kind == BlockDevice) {
 		return linux.EPERM
 	}
-	return v.made(dir, t.name)(v.makeIn(dir, t.name, mode&(TypeMask|Permissions), d))
+	return v.made(dir, t.name)(v.makeIn(t, dir, mode&(TypeMask|Permissions), d))
 }
 
 // Symlink implements symlinkat(2).
@@ -159,7 +159,7 @@ func (v *View) leaving(t target) (Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !v.Who.mayRemove(dir.Attr(), t.place.Node.Attr()) {
+	if !v.Who.mayRemove(t.dir.guard(dir), t.place.Node) {
 		return nil, linux.EPERM
 	}
 	if t.place.mount != t.dir.mount {

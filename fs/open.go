@@ -102,7 +102,7 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := v.makeIn(dir, t.name, Regular|mode&Permissions, Device{})
+	node, err := v.makeIn(t, dir, Regular|mode&Permissions, Device{})
 	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
 			return t.origin(v.open(v.Tree.cross(Place{t.dir.mount, node}), flags))

@@ -138,7 +138,7 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	if err != nil {
 		return t, true, err
 	}
-	if !w.Who.May(dir.Attr(), ToExecute) {
+	if !w.Who.May(w.dir.guard(dir), ToExecute) {
 		return t, true, linux.EACCES
 	}
 	switch name {

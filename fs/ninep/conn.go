@@ -74,9 +74,6 @@ type call struct {
 	err   error
 	clunk uint32        // FID that the request frees, and that can be used again after the reply; NoFID: none
 	done  chan struct{} // closed by receive; nil: no caller waits
-	// after is called when the reply has arrived, unless the request has failed. It is nil if a caller waits. The
-	// goroutine that receives calls it, and holds reading.
-	after func()
 }
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
@@ -180,33 +177,6 @@ func (c *conn) call(t Type, m, reply Message) error {
 	c.begin(t, m, k, false)
 	c.wait(k)
 	return k.err
-}
-
-// callIn makes a request about names in a directory, and requests the directory's attributes in the
-// same round. They include the effect of the request, because Loam's servers process both in order.
-// ok is false if there are no attributes.
-func (c *conn) callIn(t Type, m, reply Message, dir uint32, a *Attr) (ok bool, err error) {
-	if !c.loam {
-		return false, c.call(t, m, reply)
-	}
-	first := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
-	second := &call{reply: a, clunk: NoFID, done: make(chan struct{})}
-	c.begin(t, m, first, true)
-	c.begin(TypeLookup, &Lookup{FID: dir}, second, false)
-	c.wait(second) // and so receives both replies: after a wait for the first one, receive would be woken for the second one
-	c.wait(first)
-	return second.err == nil, first.err
-}
-
-// callBefore makes a request about names in a directory, and requests the directory's attributes in the same round. It does
-// not wait for the attributes: after is called when they have arrived.
-func (c *conn) callBefore(t Type, m, reply Message, dir uint32, after func(*Attr)) error {
-	first := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
-	var a Attr
-	c.begin(t, m, first, true)
-	c.begin(TypeLookup, &Lookup{FID: dir}, &call{reply: &a, clunk: NoFID, after: func() { after(&a) }}, false)
-	c.wait(first)
-	return first.err
 }
 
 // beside runs f in a goroutine, unless the connection has ended. It returns false if the connection
@@ -337,11 +307,8 @@ func (c *conn) land(tag uint16, k *call) {
 		c.tags <- tag
 	}
 	c.waiting.Add(-k.waiters())
-	switch {
-	case k.done != nil:
+	if k.done != nil {
 		close(k.done)
-	case k.after != nil && k.err == nil:
-		k.after()
 	}
 }
 

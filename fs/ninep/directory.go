@@ -125,14 +125,9 @@ func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(d
 	}
 	defer release()
 	t, m := request(fid)
-	began, until := s.begin()
-	var parent Attr
-	known, err := s.conn.callIn(t, m, &OneQID{}, fid, &parent)
+	err = s.conn.call(t, m, &OneQID{})
 	s.mu.Lock()
 	s.doubt(d, name)
-	if known {
-		d.learnLast(&parent, began, until)
-	}
 	s.mu.Unlock()
 	if err != nil {
 		return nil, err
@@ -215,9 +210,7 @@ func (d directory) remove(name string, flags uint32) error {
 		return err
 	}
 	defer release()
-	began, until := s.begin()
-	var parent Attr
-	known, err := s.conn.callIn(TypeUnlinkAt, &UnlinkAt{fid, name, flags}, Empty{}, fid, &parent)
+	err = s.conn.call(TypeUnlinkAt, &UnlinkAt{fid, name, flags}, Empty{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := d.kid(name)
@@ -226,9 +219,6 @@ func (d directory) remove(name string, flags uint32) error {
 		return err
 	}
 	s.removed(d.node, name)
-	if known {
-		d.learnLast(&parent, began, until)
-	}
 	if n != nil {
 		s.lost(n)
 	}

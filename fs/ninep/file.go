@@ -47,31 +47,11 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	}
 	var answer OpenedAt
 	began, until := s.begin()
-	var parent *Attr // the directory's attributes, when they have arrived; s.mu guards this variable and the next
-	doubted := false // what was known of the name before has been discarded
-	if s.conn.loam {
-		m.New = s.conn.newFID()
-		// The caller mostly writes to the file next, so it does not have to wait for the directory's attributes.
-		err = s.conn.callBefore(TypeOpenAt, &m, &answer, fid, func(a *Attr) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if parent = a; doubted {
-				d.learnLast(a, began, until)
-			}
-		})
-		if err != nil {
-			s.conn.dropFID(m.New)
-		}
-	} else {
-		err = s.openAt(&m, &answer)
-	}
+	err = s.openAt(&m, &answer)
 	release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt(d, name)
-	if doubted = true; parent != nil {
-		d.learnLast(parent, began, until)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type node struct {
 
 	attr    fs.Attr
 	fresh   instant // attr is valid until then
+	guard   instant // the mode, the owner and the group in attr are valid until then, also after names in the directory were changed
 	changed uint64  // tick of the last change by the client
 	sole    instant // until this time the file has only one name, unless the client itself adds one by Link
 
@@ -196,18 +197,10 @@ func (d *node) kid(name string) *node {
 // mu.
 func (n *node) learn(a *Attr, began uint64, until instant) {
 	if n.changed <= began {
-		n.attr, n.fresh = attrOf(a), until
+		n.attr, n.fresh, n.guard = attrOf(a), until, until
 		if n.sole = until; a.Links != 1 {
 			n.sole = 0
 		}
-	}
-}
-
-// learnLast stores attributes that were reported together with a change of the file, unless there was another change
-// meanwhile. It is called after touch. The caller holds mu.
-func (n *node) learnLast(a *Attr, began uint64, until instant) {
-	if n.s.tick <= began+1 && keyOf(a.QID) == n.key && !n.gone {
-		n.attr, n.fresh = attrOf(a), until
 	}
 }
 
@@ -247,6 +240,22 @@ func (n *node) Attr() fs.Attr {
 		return fs.Attr{Inode: n.key.path, Mode: n.kind}
 	}
 	return a
+}
+
+// Guard implements fs.Guarding. A program that creates or removes files in a directory needs no round trip for the directory's
+// permissions, although its times change each time.
+func (s *FileSystem) Guard(dir fs.Directory) fs.Attr {
+	d, ok := dir.(directory)
+	if !ok {
+		return dir.Attr()
+	}
+	s.mu.Lock()
+	if d.guard != 0 && s.now().Before(d.guard) && !d.gone {
+		defer s.mu.Unlock()
+		return d.attr
+	}
+	s.mu.Unlock()
+	return d.Attr()
 }
 
 // ask requests the file's attributes from the server. Errors: ENOENT if the file was removed, EIO.
@@ -473,6 +482,7 @@ func (n *node) change(c fs.Change, m *Setattr) error {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
 	n.touch()
+	n.guard = 0
 	n.forgetContent()
 	return err
 }

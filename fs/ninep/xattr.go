@@ -68,6 +68,7 @@ func (n *node) setXattr(name string, value []byte, flags uint32) error {
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
 	n.touch()
+	n.guard = 0 // an access list changes the mode
 	return err
 }
 
