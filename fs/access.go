@@ -62,7 +62,7 @@ func (c *Credentials) May(a Attr, w Wish) bool {
 	return w&^Wish(bits&7) == 0
 }
 
-// Guarding is a FileSystem that may know the mode, the owner and the group of a directory when it would have to ask somebody for
+// Guarding is a FileSystem that may know the mode, the owner and the group of a directory when it would have to ask a server for
 // the other attributes.
 type Guarding interface {
 	FileSystem

@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/ext4/disk"
+	"loam/fs/ext4/lookup"
 )
 
 // directory is a node that contains names.
@@ -35,11 +36,8 @@ func (d directory) editNames(o *op) (*names, error) {
 
 // Lookup implements fs.Directory.
 func (d directory) Lookup(name string) (fs.Node, error) {
-	if found, known := d.s.known.Name(d.key(), name); known {
-		if found == nil {
-			return nil, linux.ENOENT
-		}
-		return found, nil
+	if found, err := d.s.known.Name(d.key(), name); err != lookup.ErrUnknown {
+		return found, err
 	}
 	d.s.mu.RLock()
 	defer d.s.mu.RUnlock()

@@ -23,8 +23,8 @@
 //
 // # Locks
 //
-// mu guards everything except the table of the cache. Reads hold it shared, ops hold it exclusively. Names and
-// attributes that were read before take no lock (package fs/ext4/lookup). A commit
+// mu guards everything except the table of the cache. Reads hold it shared, ops hold it exclusively. Lookups of known names
+// take no lock (package fs/ext4/lookup). A commit
 // takes commitMu before mu, and holds commitMu while it waits for the device. It does not hold mu meanwhile,
 // so ops continue in the next transaction. No other lock is taken while the cache's own lock is held. A
 // caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit).

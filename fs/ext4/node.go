@@ -81,9 +81,7 @@ func (n node) attr(kind fs.Mode) fs.Attr {
 	if err != nil {
 		return fs.Attr{Inode: uint64(n.ino), Mode: kind}
 	}
-	a := n.s.attr(n.ino, i)
-	n.s.known.AddAttr(n.key(), &a)
-	return a
+	return n.s.known.AddAttr(n.key(), n.s.attr(n.ino, i))
 }
 
 // Attr implements fs.Node.

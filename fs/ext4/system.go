@@ -32,15 +32,14 @@ type Config struct {
 
 // FileSystem is an open ext4 file system.
 type FileSystem struct {
-	config   Config
-	device   device
-	geometry *disk.Geometry
-	root     fs.Directory // set by Open
-	cache    *cache
-	known    lookup.Cache          // names and attributes for readers without mu; filled with mu held shared
-	pages    fs.PageTable[fileKey] // pages of mapped files
-	// hasIndexes: directories get an index when they grow.
-	hasIndexes bool
+	config     Config
+	device     device
+	geometry   *disk.Geometry
+	root       fs.Directory // set by Open
+	cache      *cache
+	known      lookup.Cache          // names and attributes for readers without mu; filled with mu held shared
+	pages      fs.PageTable[fileKey] // pages of mapped files
+	hasIndexes bool                  // directories get an index when they grow
 
 	readOnly string // why the file system is read-only; "" if it is writable. Set by Open, and by fail under mu
 

@@ -98,7 +98,7 @@ const layers = `
 	block < block/fault, block/file;
 	abi/linux < fs/ext4/acl;
 	NONE < fs/ext4/span;
-	fs < fs/ext4/lookup;
+	abi/linux, fs < fs/ext4/lookup;
 	fs, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/acl, fs/ext4/span, fs/ext4/lookup < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
 	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host

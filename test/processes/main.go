@@ -103,7 +103,11 @@ func (t *table) measure(ctx context.Context, b *built, kernel string, cpus int, 
 		return nil
 	}
 	results := 0
-	w.parse(output, func(row string, ns float64) { t.add(row, cpus, kernel, ns); results++ })
+	w.parse(output, func(row string, ns float64) {
+		if results++; !*many || !waits(row) {
+			t.add(row, cpus, kernel, ns)
+		}
+	})
 	if results == 0 {
 		return fmt.Errorf("%s on %s printed no result:\n%s", w.name, kernel, output)
 	}

@@ -12,10 +12,12 @@
 package lookup
 
 import (
+	"errors"
 	"hash/maphash"
 	"strings"
 	"sync/atomic"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
@@ -55,7 +57,7 @@ type attributes struct {
 // seed is the seed of all hashes.
 var seed = maphash.MakeSeed()
 
-// spread returns a value of which the upper bits differ for nearby inodes, and for inodes at the same place in their block
+// spread returns a value for an inode. Its upper bits differ for nearby inodes, and for inodes at the same place in their block
 // groups (Fibonacci hashing).
 func spread(inode uint32) uint64 { return uint64(inode) * 0x9e3779b97f4a7c15 }
 
@@ -90,14 +92,19 @@ func (t *table[T]) forget(slot uint64) {
 	}
 }
 
-// Name returns the file at a name in a directory. known is false if the cache has no entry. The file is nil if the name does
-// not exist.
-func (c *Cache) Name(in File, text string) (file fs.Node, known bool) {
+// ErrUnknown is the error for a name that is not in the cache.
+var ErrUnknown = errors.New("lookup: the name is not in the cache")
+
+// Name returns the file at a name in a directory. Errors: ENOENT if the name does not exist, ErrUnknown.
+func (c *Cache) Name(in File, text string) (fs.Node, error) {
 	n := c.names.load(slotOf(in, text))
-	if n == nil || n.in != in || n.name != text {
-		return nil, false
+	switch {
+	case n == nil || n.in != in || n.name != text:
+		return nil, ErrUnknown
+	case n.file == nil:
+		return nil, linux.ENOENT
 	}
-	return n.file, true
+	return n.file, nil
 }
 
 // AddName adds the result of a lookup; file is nil if the name does not exist.
@@ -117,9 +124,10 @@ func (c *Cache) Attr(of File) (a fs.Attr, known bool) {
 	return e.attr, true
 }
 
-// AddAttr adds the attributes of a file.
-func (c *Cache) AddAttr(of File, a *fs.Attr) {
-	c.attrs.store(slotOfInode(of.Inode), &attributes{of, *a})
+// AddAttr adds the attributes of a file, and returns them.
+func (c *Cache) AddAttr(of File, a fs.Attr) fs.Attr {
+	c.attrs.store(slotOfInode(of.Inode), &attributes{of, a})
+	return a
 }
 
 // ForgetAttr removes the attributes of the file with an inode number.

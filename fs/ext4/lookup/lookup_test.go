@@ -5,10 +5,11 @@ import (
 	"sync"
 	"testing"
 
+	"loam/abi/linux"
 	"loam/fs"
 )
 
-// file is a node for tests, of which only the identity matters.
+// file is a node for tests. Only its identity matters.
 type file struct {
 	fs.Node
 	n int
@@ -18,26 +19,26 @@ type file struct {
 func TestNames(t *testing.T) {
 	var c Cache
 	dir, later := File{12, 1}, File{12, 2}
-	if _, known := c.Name(dir, "a"); known {
+	if _, err := c.Name(dir, "a"); err != ErrUnknown {
 		t.Error("an empty cache knows a name")
 	}
 	c.ForgetName(dir, "a")
 	c.AddName(dir, "a", file{n: 1})
 	c.AddName(dir, "absent", nil)
-	if n, known := c.Name(dir, "a"); !known || n != (file{n: 1}) {
-		t.Errorf("%v, %v", n, known)
+	if n, err := c.Name(dir, "a"); err != nil || n != (file{n: 1}) {
+		t.Errorf("%v, %v", n, err)
 	}
-	if n, known := c.Name(dir, "absent"); !known || n != nil {
-		t.Errorf("absent: %v, %v", n, known)
+	if n, err := c.Name(dir, "absent"); err != linux.ENOENT || n != nil {
+		t.Errorf("absent: %v, %v", n, err)
 	}
-	if _, known := c.Name(later, "a"); known {
+	if _, err := c.Name(later, "a"); err != ErrUnknown {
 		t.Error("a name of another generation is known")
 	}
-	if _, known := c.Name(File{13, 1}, "a"); known {
+	if _, err := c.Name(File{13, 1}, "a"); err != ErrUnknown {
 		t.Error("a name of another directory is known")
 	}
 	c.ForgetName(dir, "a")
-	if _, known := c.Name(dir, "a"); known {
+	if _, err := c.Name(dir, "a"); err != ErrUnknown {
 		t.Error("a forgotten name is known")
 	}
 }
@@ -46,7 +47,7 @@ func TestAttributes(t *testing.T) {
 	var c Cache
 	f := File{12, 1}
 	c.ForgetAttr(12)
-	c.AddAttr(f, &fs.Attr{Inode: 12, Size: 7})
+	c.AddAttr(f, fs.Attr{Inode: 12, Size: 7})
 	if a, known := c.Attr(f); !known || a.Size != 7 {
 		t.Errorf("%+v, %v", a, known)
 	}
@@ -68,7 +69,7 @@ func TestCollisions(t *testing.T) {
 	}
 	found := 0
 	for i := range names {
-		if n, known := c.Name(File{uint32(i % 7), 1}, strconv.Itoa(i)); known {
+		if n, err := c.Name(File{uint32(i % 7), 1}, strconv.Itoa(i)); err == nil {
 			if found++; n != (file{n: i}) {
 				t.Fatalf("name %d is %v", i, n)
 			}
@@ -90,12 +91,12 @@ func TestConcurrent(t *testing.T) {
 				switch (i + g) % 3 {
 				case 0:
 					c.AddName(in, text, file{n: i % 50})
-					c.AddAttr(in, &fs.Attr{Inode: uint64(in.Inode)})
+					c.AddAttr(in, fs.Attr{Inode: uint64(in.Inode)})
 				case 1:
 					c.ForgetName(in, text)
 					c.ForgetAttr(in.Inode)
 				default:
-					if n, known := c.Name(in, text); known && n != (file{n: i % 50}) {
+					if n, err := c.Name(in, text); err == nil && n != (file{n: i % 50}) {
 						t.Errorf("name %s is %v", text, n)
 					}
 					if a, known := c.Attr(in); known && a.Inode != uint64(in.Inode) {
@@ -112,7 +113,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	var c Cache
 	dir := File{12, 1}
 	c.AddName(dir, "a", file{n: 1})
-	c.AddAttr(dir, &fs.Attr{})
+	c.AddAttr(dir, fs.Attr{})
 	if n := testing.AllocsPerRun(100, func() { c.Name(dir, "a"); c.Attr(dir) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -123,8 +124,8 @@ func TestInodesOfGroups(t *testing.T) {
 	var c Cache
 	const perGroup, groups = 8192, 16
 	for g := range uint32(groups) {
-		c.AddAttr(File{g*perGroup + 1, 1}, &fs.Attr{})
-		c.AddAttr(File{g*perGroup + 2, 1}, &fs.Attr{})
+		c.AddAttr(File{g*perGroup + 1, 1}, fs.Attr{})
+		c.AddAttr(File{g*perGroup + 2, 1}, fs.Attr{})
 	}
 	for g := range uint32(groups) {
 		for _, inode := range []uint32{g*perGroup + 1, g*perGroup + 2} {
