@@ -443,7 +443,7 @@ func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base u
 // noThread prints that no further thread can be created, and returns the result of clone. The result is not EAGAIN, because
 // the Go runtime would then blame the user's limit (ulimit -u).
 func (k *core) noThread() int64 {
-	free, total := k.frames.Pages()
+	free, total := k.pages.Pages()
 	k.say("loam: the program has ")
 	k.sayInt(uint64(k.threads.Last()))
 	k.say(" threads and wants one more; ")

@@ -5,7 +5,7 @@ import (
 
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/kernel/frame"
+	"loam/kernel/page"
 	"loam/kernel/signal"
 	"loam/kernel/space"
 	"loam/kernel/thread"
@@ -49,11 +49,11 @@ type core struct {
 	apicScale       uint64     // ticks of the APIC's timer for each nanosecond, as a fixed-point number with 32 fraction bits
 	xsaveSize       uint64     // size of the vector registers in a thread's page, in bytes
 	xsaveComponents uint64     // set of register components that XSAVE saves, as bits of XCR0
-	frameTable      boot.Range // memory that the page allocator uses for its own table
+	allocatorTable  boot.Range // memory that the page allocator uses for its own table
 	zeroed          boot.Range // range of the program's variables whose pages are populated on demand
 
 	// Memory.
-	frames  frame.Allocator
+	pages   page.Allocator
 	dynamic space.Space // the program's memory between boot.DynamicLow and boot.DynamicHigh
 	freed   [512]uint64 // pages that were removed from the page tables while a CPU may still have a translation to them
 	retired uint64      // root of an address space that all CPUs have to leave; 0: none; atomic

@@ -69,7 +69,7 @@ func (k *core) prepare(c *cpu) {
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
 	c.root = k.tables.Root
 
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
 	}

@@ -36,7 +36,7 @@ func (k *core) deviceCall(c *cpu, f *amd64.Frame) int64 {
 	case CallMapRegisters:
 		return k.mapRegisters(f.DI, f.SI)
 	case CallAllocate:
-		if pa, ok := k.frames.Contiguous(f.DI); ok {
+		if pa, ok := k.pages.Contiguous(f.DI); ok {
 			clear(bytesAt(uint64(k.window)+pa, int(f.DI*amd64.PageSize)))
 			return int64(pa)
 		}
@@ -76,7 +76,7 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 		return -int64(linux.ENOMEM)
 	}
 	for at := start; at < end; at += amd64.PageSize {
-		if !k.tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|k.noExecute(), k.allocFrame) {
+		if !k.tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|k.noExecute(), k.allocPage) {
 			return -int64(linux.ENOMEM)
 		}
 	}

@@ -162,7 +162,7 @@ func (k *core) idleCPU(c *cpu) *cpu {
 // newThread allocates a thread and its page. It returns false if there are too many threads or no memory.
 func (k *core) newThread() (thread.ID, bool) {
 	if k.threads.Full() {
-		pa, ok := k.frames.Alloc()
+		pa, ok := k.pages.Alloc()
 		if !ok {
 			return thread.None, false
 		}
@@ -174,7 +174,7 @@ func (k *core) newThread() (thread.ID, bool) {
 	}
 	th := k.threads.At(id)
 	if th.Page == 0 {
-		pa, ok := k.frames.Alloc()
+		pa, ok := k.pages.Alloc()
 		if !ok {
 			k.threads.End(id)
 			return thread.None, false

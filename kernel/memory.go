@@ -34,7 +34,7 @@ func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 		return -int64(linux.ENOMEM)
 	}
 	rights := rightsOf(prot)
-	if free, total := k.frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
+	if free, total := k.pages.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
 		k.say("loam: the program asks for ") // the mapping is larger than the machine's memory, so the program could never use it
 		k.sayInt(size >> 20)
 		k.say(" MiB of memory at once, and of ")
@@ -155,17 +155,17 @@ func (k *core) populate(va uint64, region space.Region) bool {
 func (k *core) mapPage(va uint64, region space.Region) bool {
 	flags := k.flagsOf(region.Rights)
 	if entry, size := k.tables.Lookup(va); entry&amd64.PageKept != 0 {
-		return k.tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, k.allocFrame)
+		return k.tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, k.allocPage)
 	}
 	if k.populateBig(va, region) {
 		return true
 	}
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		return false
 	}
-	if !k.tables.Map(va, pa, amd64.PageSize, flags, k.allocFrame) {
-		k.frames.Free(pa)
+	if !k.tables.Map(va, pa, amd64.PageSize, flags, k.allocPage) {
+		k.pages.Free(pa)
 		return false
 	}
 	return true
@@ -180,18 +180,18 @@ func (k *core) populateBig(va uint64, region space.Region) bool {
 	if region.Rights&space.Write == 0 || region.Start+big > start || region.End < start+big {
 		return false
 	}
-	if free, total := k.frames.Pages(); free < total/plenty {
+	if free, total := k.pages.Pages(); free < total/plenty {
 		return false
 	}
 	if k.tables.Entry(start-big, big) == 0 || k.tables.Entry(start, big) != 0 {
 		return false
 	}
-	pa, ok := k.frames.AllocBlock()
+	pa, ok := k.pages.AllocBlock()
 	if !ok {
 		return false
 	}
-	if !k.tables.Map(start, pa, big, k.flagsOf(region.Rights), k.allocFrame) {
-		k.frames.FreeBlock(pa)
+	if !k.tables.Map(start, pa, big, k.flagsOf(region.Rights), k.allocPage) {
+		k.pages.FreeBlock(pa)
 		return false
 	}
 	return true
@@ -202,7 +202,7 @@ func (k *core) split(va uint64) {
 	if _, size := k.tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
 		return
 	}
-	page, ok := k.frames.Alloc()
+	page, ok := k.pages.Alloc()
 	if !ok {
 		k.outOfMemory()
 	}
@@ -242,13 +242,13 @@ func (k *core) discard(va, end uint64) {
 			empty, tablesGone := k.tables.Prune(va)
 			k.flushRange(va, next, tablesGone > 0)
 			for _, pa := range k.freed[:n] {
-				k.frames.Free(pa)
+				k.pages.Free(pa)
 			}
 			for _, pa := range empty[:tablesGone] {
-				k.frames.Free(pa)
+				k.pages.Free(pa)
 			}
 			if block != 0 {
-				k.frames.FreeBlock(block)
+				k.pages.FreeBlock(block)
 			}
 		}
 		va = next
@@ -410,13 +410,13 @@ func (k *core) mremap(addr, size, want uint64, flags int) int64 {
 // copyPage maps a page at an address (the parameter to) with the content of the page at
 // another address (from). It returns false if no memory is left.
 func (k *core) copyPage(from, to uint64, rights space.Rights) bool {
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		return false
 	}
 	flags := k.flagsOf(rights)
-	if !k.tables.Map(to, pa, amd64.PageSize, flags, k.allocFrame) {
-		k.frames.Free(pa)
+	if !k.tables.Map(to, pa, amd64.PageSize, flags, k.allocPage) {
+		k.pages.Free(pa)
 		return false
 	}
 	entry, size := k.tables.Lookup(from)

@@ -102,9 +102,9 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	k.have.NoExecute = true
 	k.apic, k.apicScale, k.xsaveSize = amd64.X2APIC, 1<<32, fxsaveSize
 	k.tables.Window = k.window
-	k.frames.Init(k.window, modelTable, modelMemory)
-	k.frames.Add(modelFree, modelMemory)
-	k.tables.Root, _ = k.frames.Alloc()
+	k.pages.Init(k.window, modelTable, modelMemory)
+	k.pages.Add(modelFree, modelMemory)
+	k.tables.Root, _ = k.pages.Alloc()
 	k.dynamic.Init(low, m.high)
 	populated = func(va uint64) { executing.machine.syncPage(va) }
 	k.reference = referenceClock{kind: powerTimer, port: modelReference}
@@ -552,7 +552,7 @@ func (m *machine) checkPages() {
 		}
 	}
 	chunks := uint64(k.threads.Last()) / thread.ChunkThreads
-	if free, total := k.frames.Pages(); free+used+chunks != total && free+used+chunks+1 != total {
+	if free, total := k.pages.Pages(); free+used+chunks != total && free+used+chunks+1 != total {
 		m.fail("of %d pages %d are free and %d in use", total, free, used+chunks)
 	}
 }

@@ -132,7 +132,7 @@ func (k *core) openHypervisorClock() bool {
 	if amd64.HypervisorFeatures()&(kvmClockSource|kvmClockStable) != kvmClockSource|kvmClockStable {
 		return false
 	}
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
 	}

@@ -45,7 +45,7 @@ func (k *core) mapStacks(c *cpu) bool {
 // fault on its own stack.
 func (k *core) mapStack(top, count uint64) bool {
 	for va := top - count*amd64.PageSize; va < top; va += amd64.PageSize {
-		if pa, ok := k.frames.Alloc(); !ok || !k.tables.Map(va, pa, amd64.PageSize, amd64.PageWrite|k.noExecute(), k.allocFrame) {
+		if pa, ok := k.pages.Alloc(); !ok || !k.tables.Map(va, pa, amd64.PageSize, amd64.PageWrite|k.noExecute(), k.allocPage) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ func (k *core) sysinfo(addr uint64) int64 {
 		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
-	free, total := k.frames.Pages()
+	free, total := k.pages.Pages()
 	*word(addr + uptime) = uint64(k.clock.now() / 1e9)
 	*word(addr + totalRAM), *word(addr + freeRAM) = total*space.PageSize, free*space.PageSize
 	*word32(addr + procs) = uint32(min(k.threads.Count(), 1<<16-1))
@@ -77,7 +77,7 @@ func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	}
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
 	if who != children {
-		free, total := k.frames.Pages()
+		free, total := k.pages.Pages()
 		k.mostUsed = max(k.mostUsed, total-free)
 		*word(addr + maxRSS) = k.mostUsed * (space.PageSize >> 10)
 	}
