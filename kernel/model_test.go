@@ -41,14 +41,14 @@ var errStopped = errors.New("stopped")
 
 // machine is the model of a machine.
 type machine struct {
-	t      testing.TB
-	core   *core
-	fd     int // file of the host with the physical memory
-	cpus   []*modelCPU
-	rng    *rand.Rand
-	ticks  uint64            // the time stamp counter, in nanoseconds
-	host   map[uint64]uint64 // entries of the page tables that the host has mapped, by address of the page
-	output []byte            // what was written to the console
+	t     testing.TB
+	core  *core
+	fd    int // file of the host with the physical memory
+	cpus  []*modelCPU
+	rng   *rand.Rand
+	ticks uint64            // the time, in nanoseconds
+	host  map[uint64]uint64 // entries of the page tables that the host has mapped, by address of the page
+	modelDevices
 	ended  bool
 	status uint32 // exit status of the ended machine
 	faults int    // number of calls of fail
@@ -69,9 +69,12 @@ type modelCPU struct {
 	yield    func(struct{}) bool     // nil: the CPU is not a coroutine
 	next     func() (struct{}, bool) // executes the coroutine up to its next yield; nil: it does not exist yet
 	cr2, cr3 uint64
-	timer    uint64            // counter at which the timer expires; 0: it is stopped
+	timer    uint64            // time at which the timer expires; 0: it is stopped
 	pending  [2]uint64         // set of vectors of pending interrupts
 	serving  bool              // a device interrupt has not been ended (EOI)
+	flushes  int               // number of times that all translations were dropped
+	msrs     map[uint32]uint64 // the model-specific registers that the model only stores
+	cr4      uint64
 	tlb      map[uint64]uint64 // cached entries of the page tables, by address of the page
 	kernel   bool              // the CPU is in the core
 	caller   thread.ID         // the thread that was current when the CPU last entered the core
@@ -83,7 +86,7 @@ type modelCPU struct {
 func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	m := &machine{
 		t: t, core: &core{}, fd: hostMemory(t, modelMemory), rng: rand.New(rand.NewPCG(seed, 1)),
-		ticks: 1e9, host: map[uint64]uint64{},
+		ticks: 1e9, host: map[uint64]uint64{}, modelDevices: newModelDevices(),
 	}
 	k := m.core
 	const readWrite = 3
@@ -112,7 +115,7 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	k.cpuCount = int32(cpus)
 	for i := range k.cpuCount {
 		c := &k.cpus[i]
-		p := &modelCPU{machine: m, cpu: c, tlb: map[uint64]uint64{}}
+		p := &modelCPU{machine: m, cpu: c, tlb: map[uint64]uint64{}, msrs: map[uint32]uint64{}}
 		m.cpus = append(m.cpus, p)
 		executing = p
 		c.number, c.apic, c.up = i, uint32(i), 1
@@ -265,7 +268,7 @@ func (p *modelCPU) accept() (vector uint64, ok bool) {
 
 // pause lets another CPU execute.
 func (p *modelCPU) pause() {
-	p.machine.ticks += 100
+	p.machine.ticks += p.machine.pauseTime
 	if p.yield == nil {
 		return
 	}
@@ -286,79 +289,19 @@ func (p *modelCPU) doze() {
 	}
 }
 
-// Registers of the local APIC in x2APIC mode.
-const (
-	msrAPICID      = 0x802
-	msrAPICEnd     = 0x80b
-	msrAPICCommand = 0x830
-	msrAPICInitial = 0x838
-)
-
-func (p *modelCPU) readMSR(msr uint32) uint64 {
-	if msr == msrAPICID {
-		return uint64(p.cpu.apic)
-	}
-	return 0
-}
-
-func (p *modelCPU) writeMSR(msr uint32, v uint64) {
-	switch msr {
-	case msrAPICCommand:
-		p.machine.cpus[v>>32].raise(v & 0xff)
-	case msrAPICInitial:
-		p.timer = 0
-		if v != 0 {
-			p.timer = p.machine.ticks + v
-		}
-	case msrAPICEnd:
-		// The interrupt with the highest priority ends first. Interrupts of the timer and kicks end before the core does anything
-		// else, so only device interrupts remain.
-		p.serving = p.serving && p.machine.core.cpus[p.cpu.number].rung == 0
-	}
-}
-
-// Ports of the model.
-const modelReference = 0x608
-
-func (m *machine) in8(port uint16) uint8 {
-	if port == serialStatus {
-		return serialRoom
-	}
-	return 0xff
-}
-
-func (m *machine) out8(port uint16, v uint8) {
-	if port == serialData {
-		m.output = append(m.output, v)
-	}
-}
-
-func (m *machine) in32(port uint16) uint32 {
-	if port == modelReference {
-		return uint32(timekeeper.MulDiv(m.ticks, acpi.TimerFrequency, 1e9))
-	}
-	return 1<<32 - 1
-}
-
-func (m *machine) out32(port uint16, v uint32) {
-	if port == exitPort {
-		m.ended, m.status = true, v
-		panic(machineEnds{})
-	}
-}
-
 // timestamp returns the counter, and sometimes lets another CPU execute first.
 func (m *machine) timestamp() uint64 {
 	m.ticks += 20
 	if p := executing; p.yield != nil && m.rng.IntN(8) == 0 {
 		p.pause()
 	}
-	return m.ticks
+	return m.counter()
 }
 
 // writeCR3 drops all translations of the CPU.
 func (p *modelCPU) writeCR3(root uint64) {
 	p.cr3 = root
+	p.flushes++
 	clear(p.tlb)
 	for va := range p.machine.host {
 		p.machine.syncPage(va)

@@ -35,7 +35,10 @@ func modelOut16(uint16, uint16) {}
 func modelOut32(port uint16, v uint32) { executing.machine.out32(port, v) }
 
 //go:linkname modelCPUID loam/arch/amd64.CPUID
-func modelCPUID(_, _ uint32) (eax, ebx, ecx, edx uint32) { return 0, 0, 0, 0 }
+func modelCPUID(leaf, _ uint32) (eax, ebx, ecx, edx uint32) {
+	r := executing.machine.cpuid[leaf]
+	return r[0], r[1], r[2], r[3]
+}
 
 //go:linkname modelReadMSR loam/arch/amd64.ReadMSR
 func modelReadMSR(msr uint32) uint64 { return executing.readMSR(msr) }
@@ -59,10 +62,10 @@ func modelReadCR3() uint64 { return executing.cr3 }
 func modelWriteCR3(v uint64) { executing.writeCR3(v) }
 
 //go:linkname modelReadCR4 loam/arch/amd64.ReadCR4
-func modelReadCR4() uint64 { return 0 }
+func modelReadCR4() uint64 { return executing.cr4 }
 
 //go:linkname modelWriteCR4 loam/arch/amd64.WriteCR4
-func modelWriteCR4(uint64) {}
+func modelWriteCR4(v uint64) { executing.cr4 = v }
 
 //go:linkname modelWriteXCR0 loam/arch/amd64.WriteXCR0
 func modelWriteXCR0(uint64) {}
@@ -89,7 +92,7 @@ func modelTimestamp() uint64 { return executing.machine.timestamp() }
 func modelXSave(uintptr, uint32) {}
 
 //go:linkname modelRandom loam/arch/amd64.Random
-func modelRandom() (v uint64, ok bool) { return executing.machine.rng.Uint64(), true }
+func modelRandom() (v uint64, ok bool) { return executing.machine.randomNumber() }
 
 //go:linkname modelFence loam/arch/amd64.Fence
 func modelFence() {}

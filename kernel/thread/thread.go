@@ -204,6 +204,7 @@ func (t *Table) HasReady() bool { return t.ready.head != None }
 // Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
 // result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
+	deadline = max(deadline, 1) // earlier deadlines have passed, too; earliest does not use 0 for a time
 	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
 	t.add(&t.waiting[bucket(key)], id)
