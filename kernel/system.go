@@ -61,10 +61,6 @@ func (k *core) where(c *cpu, number, node uint64) int64 {
 // with the most memory that was in use when the call was made, in KiB. Other fields are zero.
 func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	const size, maxRSS, children, thread = 144, 32, -1, 1
-	if !k.touch(addr, size, space.Write) {
-		return -int64(linux.EFAULT)
-	}
-	clear(bytesAt(addr, size))
 	var t int64
 	switch who {
 	case 0:
@@ -75,6 +71,10 @@ func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	default:
 		return -int64(linux.EINVAL)
 	}
+	if !k.touch(addr, size, space.Write) {
+		return -int64(linux.EFAULT)
+	}
+	clear(bytesAt(addr, size))
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
 	if who != children {
 		free, total := k.pages.Pages()
