@@ -19,6 +19,7 @@ import (
 func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 	const kind, fixed, anonymous, low, huge, noReplace = 0x0f, 0x10, 0x20, 0x40, 0x40000, 0x100000
 	const shared, sharedValidate = 1, 3
+	given := size
 	size = pages(size)
 	if flags&noReplace != 0 {
 		flags |= fixed
@@ -28,6 +29,8 @@ func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 		return -int64(linux.ENODEV)
 	case flags&kind < shared || flags&kind > sharedValidate:
 		return -int64(linux.EINVAL)
+	case size < given:
+		return -int64(linux.ENOMEM)
 	case size == 0 || addr%amd64.PageSize != 0 && flags&fixed != 0:
 		return -int64(linux.EINVAL)
 	case flags&(huge|low) != 0:
@@ -97,8 +100,11 @@ func rightsOf(prot int) space.Rights {
 // munmap implements munmap(2). It frees the pages of the range.
 func (k *core) munmap(addr, size uint64) int64 {
 	size = pages(size)
-	if !k.dynamic.Clear(addr, addr+size) {
+	switch {
+	case !k.dynamic.Contains(addr, addr+size):
 		return -int64(linux.EINVAL)
+	case !k.dynamic.Clear(addr, addr+size):
+		return -int64(linux.ENOMEM)
 	}
 	k.discard(addr, addr+size)
 	return 0
@@ -108,6 +114,8 @@ func (k *core) munmap(addr, size uint64) int64 {
 func (k *core) mprotect(addr, size uint64, prot int) int64 {
 	size = pages(size)
 	switch rights := rightsOf(prot); {
+	case addr%amd64.PageSize != 0:
+		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
 	case !k.dynamic.Covered(addr, addr+size, 0):
@@ -124,10 +132,11 @@ func (k *core) mprotect(addr, size uint64, prot int) int64 {
 // returns EINVAL.
 func (k *core) madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
+	given := size
 	size = pages(size)
 	known := advice >= 0 && advice <= dontNeed || advice == free || advice >= dontFork && advice <= populateWrite || advice == collapse
 	switch {
-	case !known || addr%amd64.PageSize != 0:
+	case !known || addr%amd64.PageSize != 0 || size < given || addr+size < addr:
 		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
@@ -341,7 +350,9 @@ func (k *core) mincore(addr, size, vector uint64) int64 {
 		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
-	case pages(size) < size || vector == 0 || !k.touch(vector, count, space.Write):
+	case pages(size) < size || addr+pages(size) < addr:
+		return -int64(linux.ENOMEM)
+	case vector == 0 || !k.touch(vector, count, space.Write):
 		return -int64(linux.EFAULT)
 	case !k.mapped(addr, pages(size)):
 		return -int64(linux.ENOMEM)
@@ -360,6 +371,9 @@ func (k *core) mincore(addr, size, vector uint64) int64 {
 func (k *core) mlock(addr, size uint64) int64 {
 	start := addr &^ (amd64.PageSize - 1)
 	size = pages(addr + size - start)
+	if start+size < start {
+		return -int64(linux.EINVAL)
+	}
 	if size != 0 && !k.mapped(start, size) {
 		return -int64(linux.ENOMEM)
 	}

@@ -169,3 +169,20 @@ func (p *modelCPU) interrupted(vector uint64) {
 	p.interruptFrame = amd64.Frame{Vector: vector} // a field, since the stack of a goroutine may move
 	Interrupted(addressOf(p.cpu), addressOf(&p.interruptFrame))
 }
+
+// fatal is the entry code of the model for an exception in the kernel.
+func (p *modelCPU) fatal() {
+	executing = p
+	Fatal(addressOf(p.cpu), addressOf(&p.interruptFrame))
+}
+
+// addIOAPIC adds an I/O APIC with a number of inputs, of which the first has a global number. Its registers are memory: a
+// test sees the last access.
+func (u user) addIOAPIC(first, inputs uint32) *[2 * 16 / 4]uint32 {
+	registers := new([2 * 16 / 4]uint32)
+	u.t.Cleanup(func() { registers[0] = 0 }) // keeps the memory
+	k := u.kernel()
+	k.ioapics[k.ioapicCount] = ioapic{chip: amd64.IOAPIC(addressOf(&registers[0])), first: first, inputs: inputs, id: uint8(k.ioapicCount)}
+	k.ioapicCount++
+	return registers
+}
