@@ -66,7 +66,7 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 	switch {
 	case size == 0 || size > mostSize || pa >= most-mostSize:
 		return -int64(linux.EINVAL)
-	case overlapsMemory(start, end):
+	case k.overlapsMemory(start, end):
 		return -int64(linux.EBUSY)
 	}
 	// The region has no rights in dynamic. No call of the program passes this address, so munmap and similar calls
@@ -84,8 +84,8 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 }
 
 // overlapsMemory reports whether a range contains ordinary memory.
-func overlapsMemory(start, end uint64) bool {
-	for _, r := range UsableMemory() {
+func (k *core) overlapsMemory(start, end uint64) bool {
+	for _, r := range k.machine.Usable[:k.machine.Ranges] {
 		if start < r.End && r.Start < end {
 			return true
 		}

@@ -155,7 +155,7 @@ func (k *core) imageHeader() []byte { return bytesAt(uint64(k.window)+boot.Load,
 func (k *core) mapAll() {
 	k.dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
 	k.zeroed = boot.Zeroed(k.imageHeader())
-	k.tables.Window = boot.Window
+	k.tables.Window = k.window
 	root, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
