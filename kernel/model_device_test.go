@@ -21,6 +21,7 @@ type modelDevices struct {
 	random              func() (v uint64, ok bool) // the processor's source of random numbers; nil: a seeded generator
 	command             func(id, command uint32)   // receives INIT and STARTUP; may be nil
 	kicks               int                        // number of interrupts that CPUs have sent to CPUs
+	planned             []event
 
 	output   []byte // bytes written to the serial port
 	arriving []arrival
@@ -38,6 +39,25 @@ type modelDevices struct {
 	noTimer  bool // the interval timer does not exist
 	pitBegan uint64
 	pitBytes []byte // bytes that the next reads of the interval timer return
+}
+
+// event is something that happens at a time.
+type event struct {
+	at uint64
+	do func()
+}
+
+// later makes something happen after a time in nanoseconds, when a CPU next executes PAUSE.
+func (m *machine) later(after uint64, do func()) {
+	m.planned = append(m.planned, event{m.ticks + after, do})
+}
+
+// happen makes the events happen whose time has come.
+func (m *machine) happen() {
+	for len(m.planned) > 0 && m.planned[0].at <= m.ticks {
+		m.planned[0].do()
+		m.planned = m.planned[1:]
+	}
 }
 
 // arrival is a byte that arrives on the serial port at a time.

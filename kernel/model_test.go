@@ -90,10 +90,12 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	}
 	k := m.core
 	const readWrite = 3
-	k.window = hostMap(0, modelMemory, readWrite, m.fd, 0)
+	reserve := hostMap(0, modelMemory+amd64.BigPageSize, 0, -1, 0)
+	k.window = (reserve + amd64.BigPageSize - 1) &^ (amd64.BigPageSize - 1)
+	hostMap(k.window, modelMemory, readWrite, m.fd, 0)
 	m.low = uint64(hostMap(0, modelProgram+amd64.BigPageSize, 0, -1, 0))
 	t.Cleanup(func() {
-		hostUnmap(k.window, modelMemory)
+		hostUnmap(reserve, modelMemory+amd64.BigPageSize)
 		hostUnmap(uintptr(m.low), modelProgram+amd64.BigPageSize)
 		closeHost(m.fd)
 	})
@@ -269,6 +271,7 @@ func (p *modelCPU) accept() (vector uint64, ok bool) {
 // pause lets another CPU execute.
 func (p *modelCPU) pause() {
 	p.machine.ticks += p.machine.pauseTime
+	p.machine.happen()
 	if p.yield == nil {
 		return
 	}
