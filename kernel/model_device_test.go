@@ -22,6 +22,7 @@ type modelDevices struct {
 	command             func(id, command uint32)   // receives INIT and STARTUP; may be nil
 	kicks               int                        // number of interrupts that CPUs have sent to CPUs
 	planned             []event
+	enabled             func(msr uint32, v uint64) // is called when a CPU writes a model-specific register; may be nil
 
 	output   []byte // bytes written to the serial port
 	arriving []arrival
@@ -125,6 +126,9 @@ func (p *modelCPU) writeMSR(msr uint32, v uint64) {
 		p.serving = p.serving && m.core.cpus[p.cpu.number].rung == 0
 	default:
 		p.msrs[msr] = v
+		if m.enabled != nil {
+			m.enabled(msr, v)
+		}
 	}
 }
 
