@@ -259,6 +259,10 @@ func memfdCreate(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func inotifyAddWatch(c Caller, a Args) (uint64, linux.Errno) {
+	const bits = 0xf700_efff // all events and flags of inotify(7)
+	if uint32(a.A3)&bits == 0 {
+		return fail(linux.EINVAL)
+	}
 	name, errno := c.path(a.A2)
 	if errno != 0 {
 		return fail(errno)
