@@ -324,3 +324,36 @@ func TestManyThreads(t *testing.T) {
 		t.Errorf("%d threads are left", n)
 	}
 }
+
+// CPUs that enter the core at the same time get the lock one after another, also those that doze because another CPU holds it
+// for long.
+func TestContention(t *testing.T) {
+	for seed := range uint64(8) {
+		m := newMachine(t, 4, seed)
+		calls := map[thread.ID]int{}
+		p := m.cpus[0]
+		at := uint64(p.call(linux.SYS_MMAP, 0, 64*pageSize, protRead|protWrite, mapPrivate|mapAnon))
+		const vm, sameThreads, most = 0x100, 0x10000, 60
+		for range 7 {
+			p.call(linux.SYS_CLONE, vm|sameThreads, at+pageSize)
+		}
+		m.program = func(p *modelCPU) {
+			id := p.cpu.current
+			calls[id]++
+			if calls[id]%4 == 0 {
+				p.call(linux.SYS_MADVISE, at, 64*pageSize, linux.MADV_DONTNEED) // flushes the translations of all CPUs
+				return
+			}
+			p.access(at+uint64(id)*pageSize, true)
+			p.call(linux.SYS_SCHED_YIELD)
+		}
+		for range 200 {
+			m.run(100)
+		}
+		for id := thread.ID(1); id <= 8; id++ {
+			if calls[id] < most {
+				t.Errorf("seed %d: thread %d has made %d calls of %v", seed, id, calls[id], calls)
+			}
+		}
+	}
+}

@@ -14,6 +14,7 @@ const (
 	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
 	fewSockets    = "supported: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route), AF_PACKET; others return EAFNOSUPPORT"
 	fewOptions    = "supported: the options in posix/socket/socket.go, in posix/packet/option.go, and in tcpoption.go, udpoption.go, rawsocket.go and sourcefilter.go of posix/inet; others return ENOPROTOOPT"
+	filesOfTree   = "only files of the tree; pipes and sockets return EBADF"
 	fewFcntls     = "supported: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX and F_SETSIG (SIGIO only for Linux programs in ring 3), F_NOTIFY with no events; others return EINVAL"
 	onlyGrows     = "for files in memory, the call reserves no space"
 	fromTree      = "the source must be a file of a file system; for other sources the call returns EINVAL, and programs then use read and write"
