@@ -80,7 +80,7 @@ func TestTimeCalls(t *testing.T) {
 	}
 }
 
-// The CPU clock of a thread counts while the thread runs, and that of the process while any thread runs. Neither counts
+// The CPU clock of a thread counts while the thread runs. The CPU clock of the process counts while any thread runs. Neither counts
 // while the CPU is idle.
 func TestProcessorClocks(t *testing.T) {
 	u := newUsers(t, 1)[0]

@@ -231,7 +231,7 @@ func TestUnhandledFault(t *testing.T) {
 	}
 }
 
-// A handler without room on its stack ends the machine, because the program could not go on.
+// A handler without room on its stack ends the machine, because the program could not continue.
 func TestHandlerWithoutStack(t *testing.T) {
 	for _, sp := range []uint64{0, 64, 1 << 40} {
 		m := newMachine(t, 1, 1)

@@ -179,7 +179,7 @@ func TestDeviceMemory(t *testing.T) {
 	}
 }
 
-// The physical address of a byte is that of its page, also in a big page. There is none without a page.
+// A byte has a physical address if its page is mapped, also in a big page.
 func TestPhysical(t *testing.T) {
 	u := newUsers(t, 1)[0]
 	tables := machineCore.tables

@@ -58,7 +58,7 @@ func TestNoPauseUnderEmulation(t *testing.T) {
 	}
 }
 
-// The stack for interrupts is the page of the thread that runs, or that of the idle loop.
+// The stack for interrupts is the page of the running thread, or the page of the idle loop.
 func TestInterruptStack(t *testing.T) {
 	u := newUsers(t, 1)[0]
 	check := func(page uintptr) {

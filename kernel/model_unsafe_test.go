@@ -176,8 +176,8 @@ func (p *modelCPU) fatal() {
 	Fatal(addressOf(p.cpu), addressOf(&p.interruptFrame))
 }
 
-// addIOAPIC adds an I/O APIC with a number of inputs, of which the first has a global number. Its registers are memory: a
-// test sees the last access.
+// addIOAPIC adds an I/O APIC with a number of inputs; first is the global number of its first input. Its registers are memory:
+// a test sees the last access.
 func (u user) addIOAPIC(first, inputs uint32) *[2 * 16 / 4]uint32 {
 	registers := new([2 * 16 / 4]uint32)
 	u.t.Cleanup(func() { registers[0] = 0 }) // keeps the memory

@@ -74,7 +74,7 @@ func TestThreadEnds(t *testing.T) {
 	u.current(thread.None)
 }
 
-// A clone starts at the same instruction with another stack, and its call returns 0. What would be a process is refused.
+// A clone starts at the same instruction with another stack, and its call returns 0. A clone that would be a process is refused.
 func TestClone(t *testing.T) {
 	u := newUsers(t, 1)[0]
 	const vm, sameThreads = 0x100, 0x10000

@@ -11,7 +11,7 @@ import (
 
 // Starting the other CPUs, and the tables of firmware that name them.
 
-// processorBehaviour is what a CPU does when it receives a startup interrupt.
+// processorBehaviour is the reaction of a CPU to startup interrupts.
 type processorBehaviour struct {
 	attempt int    // the startup interrupt at which it starts; 0: never
 	claims  uint64 // nanoseconds until it claims its structure

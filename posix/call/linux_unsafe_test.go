@@ -33,7 +33,7 @@ const none = 9999
 // here is AT_FDCWD.
 const here = ^uint64(99)
 
-// kind is what a step does.
+// kind is the kind of a step.
 type kind int
 
 const (
@@ -128,7 +128,7 @@ func (s *sequence) hide(offset, size int) {
 // ignore makes the comparison ignore bits of the value that the last call returns.
 func (s *sequence) ignore(bits uint64) { s.steps[len(s.steps)-1].ignore = bits }
 
-// outcome is what a step has done.
+// outcome is the result of a step.
 type outcome struct {
 	result uint64
 	errno  linux.Errno
@@ -211,12 +211,12 @@ func onLinux(t *testing.T, s *sequence) []outcome {
 	t.Setenv("TMPDIR", "/dev/shm") // a file system in memory, like that of Loam
 	t.Chdir(t.TempDir())
 	const guard = 1 << 20
-	memory, err := syscall.Mmap(-1, 0, guard+seqMemory+guard, syscall.PROT_NONE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	memory, err := syscall.Mmap(-1, 0, guard+seqMemory+guard, linux.PROT_NONE, linux.MAP_ANONYMOUS|linux.MAP_PRIVATE|linux.MAP_NORESERVE)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer syscall.Munmap(memory)
-	if err := syscall.Mprotect(memory[guard:guard+seqMemory], syscall.PROT_READ|syscall.PROT_WRITE); err != nil {
+	if err := syscall.Mprotect(memory[guard:guard+seqMemory], linux.PROT_READ|linux.PROT_WRITE); err != nil {
 		t.Fatal(err)
 	}
 	y := system{memory: memory[guard:][:seqMemory], base: uint64(uintptr(unsafe.Pointer(&memory[guard])))}

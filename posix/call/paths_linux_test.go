@@ -120,7 +120,7 @@ func TestStatAsOnLinux(t *testing.T) {
 	s.word(times, 1_000_000_000, 123, 1_500_000_000, 456_789_000)
 	s.call(linux.SYS_UTIMENSAT, here, s.text("file"), at(times), 0)
 	shared := func() { // compares what every file system reports alike
-		s.hide(room, 24)     // device, inode, and the number of links, which is that of a folder or a file
+		s.hide(room, 24)     // device, inode, and number of links
 		s.hide(room+56, 16)  // sizes of blocks
 		s.hide(room+104, 40) // the time of the last change, and unused bytes
 	}

@@ -27,7 +27,7 @@ func (s *sequence) message(first, firstSize, second, secondSize uint64) {
 	s.header(msgHeader, 0, 0, at(msgVector), 2, 0, 0)
 }
 
-// Messages are sent from and received into vectors. What does not fit is cut off, and flags say so.
+// Messages are sent from and received into vectors. A message that does not fit is cut off, and flags say so.
 func TestMessagesAsOnLinux(t *testing.T) {
 	for _, kind := range []uint64{linux.SOCK_STREAM, linux.SOCK_DGRAM, linux.SOCK_SEQPACKET} {
 		s := &sequence{}
