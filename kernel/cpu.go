@@ -47,7 +47,6 @@ type cpu struct {
 	shareAt int64     // time at which another CPU is woken for the ready threads; 0: not planned
 
 	busySince int64 // time at which the CPU was last idle; 0: it is idle now
-	widenAt   int64 // time of the next call of widen; 0: widen has not been called yet
 
 	charged   thread.ID // thread to which the CPU time since chargedAt belongs
 	chargedAt int64

@@ -77,7 +77,6 @@ func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	if uint64(now) >= k.clock.Due() {
 		k.correct(c)
 	}
-	k.widen(c, now)
 	k.charge(c, now)
 	k.threads.Expire(now)
 	for {
