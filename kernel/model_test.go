@@ -427,7 +427,7 @@ func (p *modelCPU) access(addr uint64, write bool) bool {
 			continue
 		}
 		f := frameOf(p.page())
-		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit has the same position in an entry and in the code
+		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit PagePresent has the same position in a page table entry and in the error code
 		if write {
 			f.Code |= amd64.FaultWrite
 		}

@@ -19,7 +19,7 @@ type Receiver struct {
 	way      Way
 
 	try func(fd uintptr) bool // r.tryRecv: created once, because creating it allocates
-	fs  []*link.Frame         // arguments of tryRecv, and below its results
+	fs  []*link.Frame         // argument of tryRecv; the fields below are the results
 	n   int
 	err error
 

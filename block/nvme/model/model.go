@@ -36,8 +36,8 @@ type Controller struct {
 	Change   func(what uint32, answer []byte)
 	Stuck    bool // the controller never becomes ready
 	Features uint16
-	// Next decides how the next I/O command is completed; nil: correctly. The number is the status,
-	// identifier or vector of the Lie.
+	// Next decides how the next I/O command is completed; nil: every command completes correctly. Some Lies
+	// need a number, which is the second result: a status, an identifier or a vector.
 	Next    func() (Lie, uint16)
 	Flushed int // number of flushes, and of writes with FUA
 
