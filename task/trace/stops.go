@@ -273,7 +273,7 @@ func EnterCall(t Thread, number uint64) (uint64, bool) {
 		return number, true
 	}
 	x.InCall, x.Number = true, number
-	noCall := linux.ENOSYS // the debugger sees this value as the result, and it is the result of a call that it prevents
+	noCall := linux.ENOSYS // the result that the debugger sees when the call begins; it remains the result if the debugger prevents the call
 	f := t.Machine().Registers()
 	f.AX = -uint64(noCall)
 	callStop(t, true)
