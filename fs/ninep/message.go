@@ -118,8 +118,8 @@ func Parse(body []byte, m Message) error {
 	return nil
 }
 
-// QID identifies a file: two files of a server that exist at the same time differ in it. Version distinguishes
-// files that have the same inode number one after the other.
+// QID identifies a file: two files of a server that exist at the same time have different QIDs. Version
+// distinguishes files that have the same inode number one after the other.
 type QID struct {
 	Type    uint8
 	Version uint32
@@ -180,7 +180,7 @@ type OneQID struct{ QID QID }
 
 func (m *OneQID) fields(c *Coder) { c.qid(&m.QID) }
 
-// Flush cancels the request with a tag. The reply comes after that to the request, if there is one.
+// Flush cancels the request with a tag. If that request gets a reply, the reply to Flush follows it.
 type Flush struct{ Tag uint16 }
 
 func (m *Flush) fields(c *Coder) { c.u16(&m.Tag) }
