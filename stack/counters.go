@@ -200,7 +200,7 @@ func (t *tally) countSent(to netip.Addr, n int) {
 	}
 }
 
-// merge adds all counters of another tally.
+// merge adds all counters of another tally (set of counters).
 func (t *tally) merge(from *tally) {
 	for i := range t {
 		t[i].Add(from[i].Load())

@@ -19,7 +19,7 @@ func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
 // Store records that a request is pending, or that none is.
 func (a *attention) Store(on bool) { a.set(requested, on) }
 
-// hook records whether a tracer wants to see the system calls of the thread.
+// hook sets or clears the flag that makes each system call of the thread check for a tracer.
 func (a *attention) hook(on bool) { a.set(hookedCall, on) }
 
 // hooked reports whether a tracer wants to see the system calls of the thread.

@@ -116,7 +116,7 @@ func (t *Task) alert() {
 	}
 }
 
-// undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
+// undisturbed reports whether rearm would do nothing: no interrupt, no request, and no tracer or filter.
 func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
 
 // rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.

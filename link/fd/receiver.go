@@ -95,7 +95,7 @@ func (r *Receiver) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// land receives messages into landing buffers and returns their number.
+// land receives messages into the landing buffers and returns their number.
 func (r *Receiver) land(fd uintptr) (int, error) {
 	places := min(len(r.fs), len(r.landing))
 	for i := range places {

@@ -96,7 +96,7 @@ func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 	return i.waitFor(event, late)
 }
 
-// waitFor waits for an event that does not ring the bell.
+// waitFor waits for an event that is reported on a channel of its own, not by the bell.
 func (i *Interrupt) waitFor(event <-chan struct{}, late <-chan time.Time) End {
 	for late == nil { // the runtime waits for two channels with less work than for three
 		select {
@@ -122,7 +122,7 @@ func (i *Interrupt) waitFor(event <-chan struct{}, late <-chan time.Time) End {
 	}
 }
 
-// wait waits for a ring of the bell. An old ring counts as an event.
+// wait waits until the bell rings. A ring from before the wait counts as an event.
 func (i *Interrupt) wait(late <-chan time.Time) End {
 	if late == nil {
 		<-i.bell

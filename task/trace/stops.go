@@ -90,8 +90,8 @@ func (x *Tracee) release(n signal.Number) {
 	}
 }
 
-// hook sets the flag that makes system calls of the thread check for a tracer. The caller holds the lock of
-// System.
+// hook updates the flag that makes system calls of the thread check for a tracer. The caller holds the lock
+// of System.
 func (x *Tracee) hook() { x.task.Hook(x.calls || x.step || x.Debug.Active()) }
 
 // stop stops the thread until the tracer resumes it, or until the process ends. It returns the signal with which the
