@@ -229,8 +229,8 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the CPUs in who, a bit set, drop all address translations, except the calling CPU. It waits
-// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs in who.
+// flushOthers makes the CPUs of the bit set who drop all address translations, except the calling CPU. It waits
+// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs of the set.
 func (k *core) flushOthers(who uint64, idleToo bool) {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {

@@ -13,7 +13,7 @@ import (
 // which pages the program has, with which rights and content; which threads wait, for what and until when; which signals
 // are pending. A script of bytes selects what the threads do, and a seed selects which CPU executes.
 
-// Sizes of the program.
+// Sizes of the simulated program.
 const (
 	arenaPages   = 1024 // pages that the calls about memory use: two big pages
 	modelThreads = 8    // maximum number of threads

@@ -142,7 +142,7 @@ func (k *core) pinRoot() bool {
 	return true
 }
 
-// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's.
+// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's address space.
 func (k *core) retire(c *cpu, root uint64) {
 	atomic.StoreUint64(&k.retired, root)
 	k.forget(c)

@@ -57,7 +57,7 @@ const (
 // Reply returns the type of the reply to a request.
 func (t Type) Reply() Type { return t + 1 }
 
-// Sizes in bytes.
+// Sizes of messages in bytes.
 const (
 	HeaderSize = 7       // length of a header: size, type and tag
 	MinSize    = 4096    // smallest msize (maximum size of messages) that is accepted
@@ -66,13 +66,13 @@ const (
 	WriteRoom  = 23      // length of a Write request, without the data
 )
 
-// Numbers with a meaning of their own.
+// Numbers that stand for the absence of a tag or FID.
 const (
 	NoTag uint16 = 0xffff     // tag of a Version request
 	NoFID uint32 = 0xffffffff // in Attach: there is no authentication
 )
 
-// Versions of the protocol.
+// Versions of the protocol, as named in a Version request.
 const (
 	VersionLinux = "9P2000.L"
 	VersionLoam  = "9P2000.L.Loam" // 9P2000.L with the requests from TypeLookup on

@@ -16,7 +16,7 @@ import (
 // Cache is a cache mode.
 type Cache uint8
 
-// Cache modes.
+// Values of Cache: how long the client keeps results of the server.
 const (
 	Loose Cache = iota // keep results for Config.Valid
 	None               // keep nothing

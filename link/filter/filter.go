@@ -53,7 +53,7 @@ var (
 // than the headers that any rule reads.
 const Front = 192
 
-// Registers and labels.
+// Registers that the instructions use, and labels that they jump to.
 const (
 	context  = Context
 	data     = asm.R2

@@ -63,7 +63,7 @@ func (i *Interrupt) taken() bool { return i.raised.Load() && i.raised.Swap(false
 // End is how a wait has ended.
 type End uint8
 
-// Ends of a wait.
+// Values of End: how a wait ended.
 const (
 	Occurred    End = iota // the event occurred
 	Late                   // the time is up

@@ -15,7 +15,7 @@ import (
 	"loam/posix/file"
 )
 
-// Sizes in bytes.
+// Sizes of pipes in bytes (pipe(7)).
 const (
 	Size   = 65536 // capacity of a new pipe
 	Atomic = 4096  // PIPE_BUF

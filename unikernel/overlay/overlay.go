@@ -36,7 +36,7 @@ type Files map[string][]byte
 // Part is a set of parts of the overlay, which is the set of replaced and added files.
 type Part int
 
-// Parts of the overlay.
+// Values of Part: what the overlay changes in the standard library.
 const (
 	Personality Part = 1 << iota // system calls are served by Loam
 	Ring0                        // the program is a kernel: remaining SYSCALL instructions become function calls

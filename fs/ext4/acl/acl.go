@@ -10,7 +10,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Names of the attributes.
+// Names of the extended attributes with access control lists.
 const (
 	Access  = "system.posix_acl_access"
 	Default = "system.posix_acl_default" // ACL of a directory, which new files in the directory get

@@ -4,7 +4,7 @@ package disk
 // descriptor of 64 bytes or more also has the high halves of its fields.
 type Group []byte
 
-// Bits of Flags.
+// Bits of Group.Flags.
 const (
 	InodesUninit = 1 // the inode bitmap was never written: all inodes are free
 	BlocksUninit = 2 // the block bitmap was never written: all blocks are free except the group's metadata

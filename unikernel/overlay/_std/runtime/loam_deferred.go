@@ -50,7 +50,7 @@ type loamAlarm struct {
 	waited bool
 }
 
-// States of an alarm.
+// States of an alarm, which is a timer whose signal one thread gets.
 const (
 	loamAlarmNone = iota // the timer does not exist yet
 	loamAlarmOff
