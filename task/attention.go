@@ -6,7 +6,7 @@ import "sync/atomic"
 // pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
-// Bits of attention: a request that the thread must handle before it returns to ring 3, and the hooks of its system calls.
+// Bits of attention: a request is pending, and a tracer or filters (hooks) must see the system calls of the thread.
 const (
 	requested = 1 << iota
 	hookedCall

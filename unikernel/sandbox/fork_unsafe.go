@@ -158,7 +158,7 @@ func (c *child) become() (int32, syscall.Errno) {
 	return stepExec, errno
 }
 
-// lastCap is above the number of every capability. For capabilities that a kernel lacks, it returns EINVAL.
+// lastCap is above the number of every capability. For a capability that the kernel lacks, prctl(2) returns EINVAL.
 const lastCap = 64
 
 // dropUser gives up the user and the capabilities. It clears the bounding set first, because that needs a capability.
