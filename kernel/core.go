@@ -66,7 +66,7 @@ type core struct {
 	earlySignals      uint64 // set of signals that arrived while the kernel waited for the time of day
 	barrierRegistered bool   // the program has registered for private expedited barriers (membarrier(2))
 
-	// Files, devices and limits.
+	// Files, devices and limits of the program.
 	pipes     [maxPipes]pipe
 	pollWoken bool // wakeFD was written to, and no poller has been woken for that yet
 	lines     [MaxInterrupts]line

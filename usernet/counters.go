@@ -88,7 +88,7 @@ func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter
 // String lists the nonzero counters, one "name value" per line.
 func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
-// tally holds the counters. Several goroutines increment them.
+// tally holds the counters of a gateway. Several goroutines increment them.
 type tally [numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)      { t[which].Add(1) }

@@ -26,7 +26,7 @@ import (
 // Who is the set of components that implement a call.
 type Who uint8
 
-// Elements of Who.
+// Values of Who: which parts of Loam serve a call.
 const (
 	// package posix, through Row.Serve; together with Host: only if the program does not run as a process of Linux
 	Personality Who = 1 << iota
@@ -39,7 +39,7 @@ const (
 // Signal says how a signal handler affects a call that waits (signal(7)).
 type Signal uint8
 
-// Values of Signal.
+// Values of Signal: what a signal with a handler does to a waiting call.
 const (
 	Unaffected Signal = iota // the call does not wait, or its wait is not interrupted
 	Restarts                 // if the handler has SA_RESTART the call restarts, and otherwise it fails with EINTR

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/syscalls.md and kernel/table.go anew")
 
-// TestTable checks that every row names the layer that serves the system call, and that the personality (package
-// posix) either serves or rejects each call assigned to it.
+// TestTable checks that every row names the layer that serves the system call, and that package posix serves or
+// rejects each call assigned to it.
 func TestTable(t *testing.T) {
 	seen := map[int]string{}
 	for _, r := range Table {
@@ -121,7 +121,7 @@ func support(r Row) string {
 	return "full"
 }
 
-// answers returns the last columns of a row: "Loam" if the personality serves the call; the text other if the layer
+// answers returns the last columns of a row: "Loam" if package posix serves the call; the text other if the layer
 // with the given bit serves it; otherwise ENOSYS.
 func answers(r Row, other string, bit Who) string {
 	switch {

@@ -157,7 +157,7 @@ func (i *Objects) Files() map[string]func() string {
 	}
 }
 
-// Sizes of structures in bytes.
+// Sizes of Linux's structures in bytes.
 const (
 	permissionsSize = 48
 	semOpSize       = 6

@@ -71,7 +71,7 @@ func (a Action) result() uint32 {
 // syscall that Loam passes to the host, and Loam's own calls.
 const Gate = "internal/runtime/syscall/linux.Syscall6"
 
-// Kinds of tests.
+// Values of Test.Kind: what an argument of a call is compared with.
 const (
 	Equal   = iota // the argument equals one of Values
 	Set            // the argument has all bits of Values[0]
@@ -248,7 +248,7 @@ var ofConnections = []Call{
 	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{handed, copied}, Why: "the program duplicates the descriptor of a connection, to poll it twice"},
 }
 
-// Texts for Why that several calls share.
+// Texts of the field Why that several calls share.
 const (
 	memory  = "the program's own memory"
 	threads = "threads"

@@ -36,7 +36,7 @@ type Files struct {
 	ForProgram int64  // the size of Plain in bytes
 }
 
-// TCP ports of the program.
+// TCP ports of the measured program.
 const (
 	Port    = 8080 // HTTP
 	TLSPort = 8443 // HTTPS

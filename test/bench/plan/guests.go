@@ -6,7 +6,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Headings of the tests of a whole program.
+// Headings of the tables about a whole program in the report.
 const (
 	OnQ35     = "In a virtual machine, q35"
 	OnMicroVM = "In a virtual machine, microvm"

@@ -12,7 +12,7 @@ import (
 // Better is the direction in which a figure is better.
 type Better string
 
-// Values of Better.
+// Values of Better: whether a higher or a lower figure is better.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"
@@ -45,7 +45,7 @@ type Aim struct {
 	Ratio  float64 // how many times as good as the peer Loam should be
 }
 
-// Headings of the tables.
+// Headings of the tables in the report.
 const (
 	OverPipe = "Over a pipe"
 	OverTap  = "Over a tap"

@@ -8,7 +8,7 @@ import (
 	"loam/task/spawn"
 )
 
-// spawnProgram is called by forkExec of package syscall (unikernel/overlay).
+// spawnProgram is called by the function forkExec of package syscall, as Loam has edited it (unikernel/overlay).
 //
 //go:linkname spawnProgram syscall.loamSpawn
 var spawnProgram func(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.Rlimit) (pid int, err error)
