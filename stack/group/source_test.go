@@ -146,7 +146,7 @@ func TestSourceChanges(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 5.1, from "If more changes to the same per-interface state occur" on.
+// The test follows RFC 9776 section 5.1, from "If more changes to the same per-interface state occur" on.
 func TestSourceChangesMeet(t *testing.T) {
 	both(t, func(s *script) {
 		s.listen(s.in(1))

@@ -221,7 +221,7 @@ func (c *testConn) write(n int) {
 	c.Written(c.now)
 }
 
-// want polls the next segment and compares it.
+// want polls the next segment and compares it with text.
 func (c *testConn) want(text string) *Out {
 	c.t.Helper()
 	out := c.poll()
