@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// RFC 5961: blind attacks.
+// These tests play blind attacks, as described in RFC 5961.
 
 func TestBlindAttacks(t *testing.T) {
 	for _, a := range []struct {
