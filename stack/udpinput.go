@@ -210,7 +210,7 @@ func (c *UDPConn) receivesAll(p *packet, info *Datagram) bool {
 }
 
 // forwardUDP creates the socket of a new flow and passes it to the forwarder. It returns
-// nil if there is none or too many requests are undecided.
+// nil if there is no forwarder or too many requests are undecided.
 func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	handler := sh.stack.forwarder.UDP
 	if handler == nil || !sh.beginForward() {
