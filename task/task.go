@@ -29,7 +29,7 @@ type Task struct {
 	id        family.PID
 	name      atomic.Pointer[string] // name of the thread: see comm
 	thread    Thread
-	registers *amd64.Frame   // registers of thread
+	registers *amd64.Frame   // registers of the field thread
 	signals   *signal.Thread // signals of the thread, guarded by System.mu
 	caller    call.Caller
 

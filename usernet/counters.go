@@ -43,7 +43,7 @@ const (
 	DNSAnswered                   // queries answered by a server of the host
 	DNSLocal                      // queries answered by the gateway: names below loam.internal
 	DNSMalformed                  // malformed queries
-	DNSUnsupported                // query types that are not forwarded
+	DNSUnsupported                // queries of types that are not forwarded
 	DNSLimit                      // queries refused: too many concurrent queries
 	DNSFailed                     // queries that no server answered
 	DNSMismatched                 // replies that match no query

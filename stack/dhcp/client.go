@@ -89,7 +89,7 @@ type Reason uint8
 const (
 	Expired  Reason = iota + 1
 	Refused         // the server sent a DHCPNAK
-	Conflict        // the owner reported by Conflict that another host has the address
+	Conflict        // the owner has called Conflict, because another host has the address
 	Released        // the owner called Close
 )
 

@@ -69,7 +69,7 @@ func inPieces(n int) string {
 	return "`"
 }
 
-// document returns the rest of a report.
+// document returns a report without its head.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
 	b.WriteString("\n## Tests whose results differ\n\n| package | test | Loam | Linux | reason |\n|---|---|---|---|---|\n")

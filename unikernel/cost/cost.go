@@ -119,7 +119,7 @@ func build(ctx context.Context, dir string) (onLinux, onLoam string, err error) 
 // costs holds the time of each call in nanoseconds, by name.
 type costs map[string]float64
 
-// measure parses the program's output, and keeps the smaller value for each call.
+// measure parses the program's output. For each call it keeps the smaller of the old and the new value.
 func (c costs) measure(out []byte, err error) error {
 	if err != nil {
 		var exit *exec.ExitError

@@ -123,8 +123,8 @@ func (c *child) clone() (uintptr, syscall.Errno) {
 	return r, errno
 }
 
-// become performs the child's steps up to execveat. It returns the step that failed and its errno. It is nosplit as
-// clone is.
+// become performs the child's steps up to execveat. It returns the step that failed and its errno. Like the function
+// clone, it is nosplit.
 //
 //go:nosplit
 //go:norace

@@ -54,7 +54,7 @@ import (
 // Nobody is the user ID and group ID of a program that root starts.
 const Nobody = 65534
 
-// FirstFile is the number of Command.Files[0] in the program.
+// FirstFile is the descriptor number of Command.Files[0] in the program.
 const FirstFile = 3
 
 // Command describes a program to start.

@@ -113,7 +113,7 @@ func (s *stage) prepare() (*child, error) {
 	return newChild(s, rules)
 }
 
-// program returns the number of the program's file.
+// program returns the descriptor number of the program's file.
 func (s *stage) program() int { return s.Descriptors - 1 }
 
 // closeOnExec marks all descriptors from first on as close-on-exec. These are the descriptors of this process

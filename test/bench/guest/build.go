@@ -1,5 +1,5 @@
-// Package guest provides the environments of a whole program: a virtual machine with Loam or with Linux, and as a
-// process of Loam or of Linux.
+// Package guest provides the environments of a whole program: a virtual machine with Loam or with Linux, and a
+// process on Loam or on Linux.
 //
 // The program is package program, the same source in all four. One function in machine.go starts the
 // machines, with the same monitor, devices, memory and CPUs; only the booted files differ. build.go

@@ -60,7 +60,7 @@ func translate(q *spawn.Attributes, sys *syscall.SysProcAttr) error {
 	return nil
 }
 
-// namespaces are the flags of clone(2) that create namespaces, and so are the flags of unshare(2).
+// namespaces are the flags of clone(2) that create namespaces. They are also the flags of unshare(2).
 const namespaces = linux.CLONE_NEWCGROUP | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWPID |
 	linux.CLONE_NEWTIME | linux.CLONE_NEWUSER | linux.CLONE_NEWUTS
 

@@ -37,7 +37,7 @@ type loamSigsys struct {
 	arch          uint32
 }
 
-// sighandler handles trapped calls and alarms, and passes other signals to Go's handler. It runs on the
+// sighandler handles trapped calls and alarms (loam_deferred.go), and passes other signals to Go's handler. It runs on the
 // signal stack.
 //
 //go:nowritebarrierrec
