@@ -38,7 +38,7 @@ func document(list []comparison, missing []unit) string {
 	b.WriteString("\n## Tests with different results, and the reasons\n")
 	for _, c := range list {
 		if len(c.Differing) > 0 {
-			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.Suite, c.Unit)
+			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | result on Loam | result on Linux | reason for the difference |\n|---|---|---|---|\n", c.Suite, c.Unit)
 			for _, g := range grouped(c.Differing) {
 				b.WriteString(g)
 			}
