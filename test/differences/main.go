@@ -181,7 +181,7 @@ const head = `# Differences between Linux, a process and a machine
 
 This page is written by "go run ./test/differences", and its test checks it. One program makes %d probes of the kernel: on
 Linux, on Loam as a process (--platform process) and on Loam in a virtual machine (--platform vm). It runs as a user without
-privilege. A probe is a system call or a few of them, or reads a file. The tables show the %d probes with different results. Each table has the probes with one reason, and the
+privilege. A probe makes one or a few system calls, or reads a file. The tables show the %d probes with different results. Each table has the probes with one reason, and the
 text above the table gives the reason. A result is "ok" or an errno, and then the values that the probe has read. An empty field
 means that the result is the same as on Linux.
 `
