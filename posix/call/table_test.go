@@ -112,7 +112,7 @@ func document() string {
 func support(r Row) string {
 	switch {
 	case r.Who&Personality == 0:
-		return "passed on"
+		return "passed on to the kernel in the last columns"
 	case r.Serve == nil:
 		return "always returns " + errnoName(r.Errno)
 	case r.Missing != "":
