@@ -29,7 +29,7 @@ func document(list []comparison, missing []unit) string {
 	fmt.Fprintf(&b, head, runtime.Version())
 	b.WriteString(table(list))
 	if missing != nil {
-		b.WriteString("\nNot run yet:")
+		b.WriteString("\nThese units were not run yet:")
 		for i, u := range missing {
 			fmt.Fprintf(&b, "%s %s %s", [2]string{"", ","}[min(i, 1)], u.suite, strings.ReplaceAll(u.name(), "*", `\*`))
 		}
