@@ -59,6 +59,7 @@ func writeReference(root *cobra.Command) []byte {
 		if long == "" {
 			long = cmd.Short + "."
 		}
+		long = strings.ReplaceAll(long, "\n  ", "\n    ") // Markdown shows lines with four spaces as they are
 		var usage strings.Builder
 		cmd.SetOut(&usage)
 		cmd.InitDefaultHelpFlag()

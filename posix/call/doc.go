@@ -46,8 +46,8 @@ const (
 	Fails                    // the call fails with EINTR
 )
 
-// String returns the word used in docs/syscalls.md.
-func (s Signal) String() string { return [...]string{"", "restart", "EINTR"}[s] }
+// String returns the words used in docs/syscalls.md.
+func (s Signal) String() string { return [...]string{"", "restarts", "fails with EINTR"}[s] }
 
 // Arguments describes the arguments of a call, one letter for each:
 //

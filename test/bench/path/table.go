@@ -119,7 +119,7 @@ the paths. The column "path" is the rate of the path. The column "bound" is the 
 the path without headers and lost packets. The columns "A to B" have the rate with A as the sender and B as the receiver.
 The column "share" compares Loam with Linux as the sender: it is the smaller of "Loam to Loam" and "Loam to Linux", divided
 by "Linux to Linux". To compare Loam with Linux as the receiver, compare "Linux to Loam" with "Linux to Linux".`))
-	fmt.Fprintln(w, "| IP version | path | round trip | loss | congestion control | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
+	fmt.Fprintln(w, "| IP version | path, Mbit/s | round trip | loss | congestion control | bound, Mbit/s | Linux to Linux, Mbit/s | Loam to Loam, Mbit/s | Loam to Linux, Mbit/s | share (Loam / Linux as the sender) | Linux to Loam, Mbit/s |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %s | %d | %v | %.1f %% | %s | %.1f | %.1f | %.1f | %.1f | %.2f | %.1f |\n",

@@ -68,5 +68,5 @@ func machineRows() []Row {
 		Row{Title: "QEMU's CPU time for a megabyte of an HTTPS upload", Sample: cell.UploadCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
 		Row{Title: "memory in use, as the guest reports it", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
 		Row{Title: "resident memory of QEMU", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
-		Row{Title: "size of the booted files without the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
+		Row{Title: "size of the files that are booted, without the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
 }
