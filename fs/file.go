@@ -21,7 +21,7 @@ type File struct {
 	stream, endless, immediate bool
 
 	mu     sync.Mutex
-	offset int64 // for a directory, the position in the listing: see ReadDir
+	offset int64 // Properties of handle, determined once: whether it implements Stream, Endless and Immediate.
 }
 
 func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
@@ -188,7 +188,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	return to, nil
 }
 
-// seekTarget returns the new offset. The caller holds mu. Errors: EINVAL, ENXIO, EOVERFLOW.
+// seekTarget returns the new offset. The caller holds mu. Errors: EINVAL, ENXIO.
 func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 	size := f.place.Node.Attr().Size
 	if s, ok := f.handle.(Sized); ok {
@@ -213,10 +213,7 @@ func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 		return 0, linux.EINVAL
 	}
 	to := from + offset
-	switch {
-	case to < 0 && offset > 0:
-		return 0, linux.EOVERFLOW
-	case to < 0:
+	if to < 0 { // also if the sum overflows
 		return 0, linux.EINVAL
 	}
 	return to, nil

@@ -265,8 +265,8 @@ func (k *core) callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {
 }
 
 func (k *core) callGetrandom(_ *cpu, f *amd64.Frame) (int64, bool) {
-	const known = 7 // GRND_NONBLOCK, GRND_RANDOM and GRND_INSECURE together
-	if f.DX&^known != 0 {
+	const nonblock, random, insecure = 1, 2, 4
+	if f.DX&^(nonblock|random|insecure) != 0 || f.DX&(random|insecure) == random|insecure {
 		return -int64(linux.EINVAL), true
 	}
 	return k.getRandom(f.DI, f.SI), true
@@ -318,7 +318,7 @@ func ofProgram(id uint64) int64 {
 func (k *core) affinity(size, addr uint64) int64 {
 	const word64 = 8
 	switch {
-	case size < word64:
+	case size < word64 || size%word64 != 0:
 		return -int64(linux.EINVAL)
 	case !k.touch(addr, word64, space.Write):
 		return -int64(linux.EFAULT)
@@ -327,26 +327,33 @@ func (k *core) affinity(size, addr uint64) int64 {
 	return word64
 }
 
-// setAffinity implements sched_setaffinity(2). It checks the set of CPUs and then ignores it: every thread may run on every
-// CPU.
+// setAffinity implements sched_setaffinity(2). It checks the set of CPUs, size bytes, and then ignores it: every thread may
+// run on every CPU.
 func (k *core) setAffinity(size, addr uint64) int64 {
 	const word64 = 8
-	switch {
-	case size < word64:
-		return -int64(linux.EINVAL)
-	case !k.touch(addr, word64, space.Read):
+	size = min(size, word64)
+	if !k.touch(addr, size, space.Read) {
 		return -int64(linux.EFAULT)
-	case *word(addr)&(1<<uint(k.cpuCount)-1) == 0:
+	}
+	set := uint64(0)
+	for i, b := range bytesAt(addr, int(size)) {
+		set |= uint64(b) << (8 * i)
+	}
+	if set&(1<<uint(k.cpuCount)-1) == 0 {
 		return -int64(linux.EINVAL)
 	}
 	return 0
 }
 
-// setBase implements arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS, the base address of a thread's thread-local storage.
+// setBase implements arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS, the base address of a thread's thread-local storage. It
+// returns EPERM for a value that the processor would not load.
 func (k *core) setBase(th *thread.Thread, code, addr uint64) int64 {
 	const setFS, getFS, size = 0x1002, 0x1003, 8
 	switch code {
 	case setFS:
+		if !canonical(addr) {
+			return -int64(linux.EPERM)
+		}
 		th.FSBase = addr
 		return 0
 	case getFS:
@@ -357,6 +364,12 @@ func (k *core) setBase(th *thread.Thread, code, addr uint64) int64 {
 		return 0
 	}
 	return -int64(linux.EINVAL)
+}
+
+// canonical reports whether an address has equal bits from 47 to 63: SDM volume 1, 3.3.7.1.
+func canonical(addr uint64) bool {
+	const unused = 16
+	return uint64(int64(addr<<unused)>>unused) == addr
 }
 
 // nameThread implements prctl(2) with PR_SET_NAME and PR_GET_NAME. The caller, package posix/call, passes a buffer for a
@@ -421,6 +434,9 @@ func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base u
 	if flags&(vm|sameThreads) != vm|sameThreads || stack == 0 {
 		return -int64(linux.ENOSYS)
 	}
+	if flags&setTLS != 0 && !canonical(base) {
+		return -int64(linux.EPERM)
+	}
 	id, ok := k.newThread()
 	if !ok {
 		return k.noThread()
@@ -443,7 +459,7 @@ func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base u
 // noThread prints that no further thread can be created, and returns the result of clone. The result is not EAGAIN, because
 // the Go runtime would then blame the user's limit (ulimit -u).
 func (k *core) noThread() int64 {
-	free, total := k.frames.Pages()
+	free, total := k.pages.Pages()
 	k.say("loam: the program has ")
 	k.sayInt(uint64(k.threads.Last()))
 	k.say(" threads and wants one more; ")

@@ -5,7 +5,7 @@ import (
 
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/kernel/frame"
+	"loam/kernel/page"
 	"loam/kernel/signal"
 	"loam/kernel/space"
 	"loam/kernel/thread"
@@ -49,11 +49,11 @@ type core struct {
 	apicScale       uint64     // ticks of the APIC's timer for each nanosecond, as a fixed-point number with 32 fraction bits
 	xsaveSize       uint64     // size of the vector registers in a thread's page, in bytes
 	xsaveComponents uint64     // set of register components that XSAVE saves, as bits of XCR0
-	frameTable      boot.Range // memory that the page allocator uses for its own table
+	allocatorTable  boot.Range // memory that the page allocator uses for its own table
 	zeroed          boot.Range // range of the program's variables whose pages are populated on demand
 
 	// Memory.
-	frames  frame.Allocator
+	pages   page.Allocator
 	dynamic space.Space // the program's memory between boot.DynamicLow and boot.DynamicHigh
 	freed   [512]uint64 // pages that were removed from the page tables while a CPU may still have a translation to them
 	retired uint64      // root of an address space that all CPUs have to leave; 0: none; atomic
@@ -66,7 +66,7 @@ type core struct {
 	earlySignals      uint64 // set of signals that arrived while the kernel waited for the time of day
 	barrierRegistered bool   // the program has registered for private expedited barriers (membarrier(2))
 
-	// Files, devices and limits.
+	// Files, devices and limits of the program.
 	pipes     [maxPipes]pipe
 	pollWoken bool // wakeFD was written to, and no poller has been woken for that yet
 	lines     [MaxInterrupts]line
@@ -80,7 +80,7 @@ type core struct {
 	random      generator
 	seeded      atomic.Bool // unpredictable bits have been mixed into random
 
-	// Reports.
+	// Figures that are reported, and the state of the report of a crash.
 	mostUsed uint64      // largest number of pages in use at the time of a call of getrusage(2)
 	unserved [512]uint32 // counts of system calls that were not served, by number; the last element is for all larger numbers
 	crashing int32       // number of the CPU that reports a crash, plus one; 0: none; atomic

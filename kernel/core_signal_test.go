@@ -66,8 +66,8 @@ func TestAlternateStack(t *testing.T) {
 	u.write(at, modelHandler)
 	u.write(at+8, signal.FlagOnStack|signal.FlagOneShot)
 	u.want(0, linux.SYS_RT_SIGACTION, 10, at, 0, 8)
-	const size = 2 * page
-	stack := u.memory(size/page, protRead|protWrite)
+	const size = 2 * pageSize
+	stack := u.memory(size/pageSize, protRead|protWrite)
 	u.write(at, stack)
 	u.write(at+8, 0)
 	u.write(at+16, 1000)
@@ -133,7 +133,7 @@ func TestTimedWait(t *testing.T) {
 	u.resumed(id, 10)
 }
 
-// A signal whose default is to end the program ends the machine with its number.
+// A signal whose default action is to end the program powers the machine off and reports the number of the signal.
 func TestFatalSignal(t *testing.T) {
 	u := newUser(t)
 	defer func() {
@@ -202,12 +202,12 @@ func TestPipe(t *testing.T) {
 	u.fails(linux.EBADF, linux.SYS_WRITE, read, at, 8)
 	u.fails(linux.EBADF, linux.SYS_READ, written, at, 8)
 	for i := range uint64(3) {
-		u.write(at+i*page, 1000+i)
+		u.write(at+i*pageSize, 1000+i)
 	}
-	u.want(2*page-page, linux.SYS_WRITE, written, at, 2*page)
+	u.want(2*pageSize-pageSize, linux.SYS_WRITE, written, at, 2*pageSize)
 	u.fails(linux.EAGAIN, linux.SYS_WRITE, written, at, 1)
-	u.want(page, linux.SYS_READ, read, at+page, 3*page)
-	if v := u.read(at + page); v != 1000 {
+	u.want(pageSize, linux.SYS_READ, read, at+pageSize, 3*pageSize)
+	if v := u.read(at + pageSize); v != 1000 {
 		t.Errorf("the pipe transfers %d", v)
 	}
 	const toFlags, fromFlags = linux.F_SETFL, linux.F_GETFL

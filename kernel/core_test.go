@@ -18,7 +18,7 @@ const (
 	mapPrivate, mapFixed, mapAnon = 2, 0x10, 0x20
 )
 
-const page = amd64.PageSize
+const pageSize = amd64.PageSize
 
 // user is a test's view of the program on one CPU.
 type user struct {
@@ -50,7 +50,7 @@ func (u user) fails(errno linux.Errno, number uint64, args ...uint64) {
 // memory maps pages for the program.
 func (u user) memory(pages, prot uint64) uint64 {
 	u.t.Helper()
-	at := u.call(linux.SYS_MMAP, 0, pages*page, prot, mapPrivate|mapAnon)
+	at := u.call(linux.SYS_MMAP, 0, pages*pageSize, prot, mapPrivate|mapAnon)
 	if at < 0 {
 		u.t.Fatalf("mmap returns %d", at)
 	}
@@ -88,7 +88,7 @@ func (u user) handle(n signal.Number) {
 func (u user) stack() {
 	u.t.Helper()
 	const pages = 4
-	frameOf(u.page()).SP = u.memory(pages, protRead|protWrite) + pages*page
+	frameOf(u.page()).SP = u.memory(pages, protRead|protWrite) + pages*pageSize
 }
 
 // handled checks that the thread is in its handler of a signal, and returns from the handler.
@@ -108,39 +108,39 @@ func TestMemory(t *testing.T) {
 	u.handle(signal.Segment)
 	at := u.memory(3, protRead|protWrite)
 	for i := range uint64(3) {
-		if v := u.read(at + i*page); v != 0 {
+		if v := u.read(at + i*pageSize); v != 0 {
 			t.Errorf("new memory contains %#x", v)
 		}
-		u.write(at+i*page, i+1)
+		u.write(at+i*pageSize, i+1)
 	}
-	u.want(0, linux.SYS_MPROTECT, at+page, page, protNone)
-	if u.access(at+page, false) {
+	u.want(0, linux.SYS_MPROTECT, at+pageSize, pageSize, protNone)
+	if u.access(at+pageSize, false) {
 		t.Error("memory without rights is readable")
-	} else if f := u.handled(signal.Segment); f.Info.Code != signal.CodeNotAllowed || f.Info.Value != at+page {
+	} else if f := u.handled(signal.Segment); f.Info.Code != signal.CodeNotAllowed || f.Info.Value != at+pageSize {
 		t.Errorf("code %d and address %#x", f.Info.Code, f.Info.Value)
 	}
-	u.want(0, linux.SYS_MPROTECT, at+page, page, protRead)
-	if v := u.read(at + page); v != 2 {
+	u.want(0, linux.SYS_MPROTECT, at+pageSize, pageSize, protRead)
+	if v := u.read(at + pageSize); v != 2 {
 		t.Errorf("memory that was inaccessible contains %d, want 2", v)
 	}
-	if u.access(at+page, true) {
+	if u.access(at+pageSize, true) {
 		t.Error("memory that is readable only is written")
 	} else {
 		u.handled(signal.Segment)
 	}
 	const dontNeed = 4
-	u.want(0, linux.SYS_MADVISE, at, page, dontNeed)
+	u.want(0, linux.SYS_MADVISE, at, pageSize, dontNeed)
 	if v := u.read(at); v != 0 {
 		t.Errorf("memory that is not needed contains %d", v)
 	}
-	u.want(0, linux.SYS_MUNMAP, at+2*page, page)
-	if u.access(at+2*page, false) {
+	u.want(0, linux.SYS_MUNMAP, at+2*pageSize, pageSize)
+	if u.access(at+2*pageSize, false) {
 		t.Error("unmapped memory is readable")
 	} else if f := u.handled(signal.Segment); f.Info.Code != signal.CodeNotMapped {
 		t.Errorf("code %d", f.Info.Code)
 	}
-	u.want(int64(at+2*page), linux.SYS_MMAP, at+2*page, page, protRead, mapPrivate|mapAnon|mapFixed)
-	if v := u.read(at + 2*page); v != 0 {
+	u.want(int64(at+2*pageSize), linux.SYS_MMAP, at+2*pageSize, pageSize, protRead, mapPrivate|mapAnon|mapFixed)
+	if v := u.read(at + 2*pageSize); v != 0 {
 		t.Errorf("memory that is mapped again contains %d", v)
 	}
 }
@@ -149,8 +149,8 @@ func TestMemory(t *testing.T) {
 func TestBigPages(t *testing.T) {
 	u := newUser(t)
 	const size = 4 * amd64.BigPageSize
-	at := u.memory(size/page, protRead|protWrite)
-	for offset := uint64(0); offset < size; offset += page {
+	at := u.memory(size/pageSize, protRead|protWrite)
+	for offset := uint64(0); offset < size; offset += pageSize {
 		u.write(at+offset, offset+1)
 	}
 	big := uint64(0)
@@ -162,10 +162,10 @@ func TestBigPages(t *testing.T) {
 	if big == 0 {
 		t.Fatal("memory that is filled upwards has no big page")
 	}
-	u.want(0, linux.SYS_MUNMAP, big+5*page, page)
-	u.want(0, linux.SYS_MPROTECT, big+7*page, page, protRead)
-	for va := at; va < at+size; va += page {
-		if va == big+5*page {
+	u.want(0, linux.SYS_MUNMAP, big+5*pageSize, pageSize)
+	u.want(0, linux.SYS_MPROTECT, big+7*pageSize, pageSize, protRead)
+	for va := at; va < at+size; va += pageSize {
+		if va == big+5*pageSize {
 			continue
 		}
 		if v := u.read(va); v != va-at+1 {
@@ -181,39 +181,39 @@ func TestMremap(t *testing.T) {
 	const mayMove = 1
 	at := u.memory(2, protRead|protWrite)
 	u.write(at, 1)
-	u.write(at+page, 2)
-	u.want(int64(at), linux.SYS_MREMAP, at, 2*page, page, 0)
-	u.want(int64(at), linux.SYS_MREMAP, at, page, 2*page, 0)
-	if v := u.read(at + page); v != 0 {
+	u.write(at+pageSize, 2)
+	u.want(int64(at), linux.SYS_MREMAP, at, 2*pageSize, pageSize, 0)
+	u.want(int64(at), linux.SYS_MREMAP, at, pageSize, 2*pageSize, 0)
+	if v := u.read(at + pageSize); v != 0 {
 		t.Errorf("memory that was cut off and added contains %d", v)
 	}
-	u.want(int64(at+2*page), linux.SYS_MMAP, at+2*page, page, protRead, mapPrivate|mapAnon|mapFixed)
-	u.fails(linux.ENOMEM, linux.SYS_MREMAP, at, 2*page, 3*page, 0)
-	to := u.call(linux.SYS_MREMAP, at, 2*page, 3*page, mayMove)
+	u.want(int64(at+2*pageSize), linux.SYS_MMAP, at+2*pageSize, pageSize, protRead, mapPrivate|mapAnon|mapFixed)
+	u.fails(linux.ENOMEM, linux.SYS_MREMAP, at, 2*pageSize, 3*pageSize, 0)
+	to := u.call(linux.SYS_MREMAP, at, 2*pageSize, 3*pageSize, mayMove)
 	if to < 0 || uint64(to) == at {
 		t.Fatalf("mremap returns %#x", to)
 	}
 	if v := u.read(uint64(to)); v != 1 {
 		t.Errorf("moved memory contains %d", v)
 	}
-	u.fails(linux.EFAULT, linux.SYS_MREMAP, at, page, page, 0)
-	u.fails(linux.EINVAL, linux.SYS_MREMAP, at+1, page, page, 0)
-	u.fails(linux.EINVAL, linux.SYS_MREMAP, at, page, 0, 0)
+	u.fails(linux.EFAULT, linux.SYS_MREMAP, at, pageSize, pageSize, 0)
+	u.fails(linux.EINVAL, linux.SYS_MREMAP, at+1, pageSize, pageSize, 0)
+	u.fails(linux.EINVAL, linux.SYS_MREMAP, at, pageSize, 0, 0)
 }
 
 // mincore(2) shows which pages are in memory.
 func TestMincore(t *testing.T) {
 	u := newUser(t)
 	at, vector := u.memory(3, protRead|protWrite), u.memory(1, protRead|protWrite)
-	u.write(at+page, 1)
-	u.want(0, linux.SYS_MINCORE, at, 3*page, vector)
+	u.write(at+pageSize, 1)
+	u.want(0, linux.SYS_MINCORE, at, 3*pageSize, vector)
 	if v := u.read(vector); v != 1<<8 {
 		t.Errorf("pages in memory: %#x", v)
 	}
-	u.fails(linux.EINVAL, linux.SYS_MINCORE, at+1, page, vector)
-	u.fails(linux.EFAULT, linux.SYS_MINCORE, at, page, 0)
-	u.want(0, linux.SYS_MUNMAP, at+2*page, page)
-	u.fails(linux.ENOMEM, linux.SYS_MINCORE, at, 3*page, vector)
+	u.fails(linux.EINVAL, linux.SYS_MINCORE, at+1, pageSize, vector)
+	u.fails(linux.EFAULT, linux.SYS_MINCORE, at, pageSize, 0)
+	u.want(0, linux.SYS_MUNMAP, at+2*pageSize, pageSize)
+	u.fails(linux.ENOMEM, linux.SYS_MINCORE, at, 3*pageSize, vector)
 }
 
 // Wrong arguments of calls about memory return the errors of Linux.
@@ -222,23 +222,23 @@ func TestMemoryErrors(t *testing.T) {
 	at := u.memory(2, protRead|protWrite)
 	const huge, noReplace, shared = 0x40000, 0x100000, 1
 	u.fails(linux.EINVAL, linux.SYS_MMAP, 0, 0, protRead, mapPrivate|mapAnon)
-	u.fails(linux.EINVAL, linux.SYS_MMAP, 0, page, protRead, mapAnon)
-	u.fails(linux.EINVAL, linux.SYS_MMAP, at+1, page, protRead, mapPrivate|mapAnon|mapFixed)
-	u.fails(linux.ENODEV, linux.SYS_MMAP, 0, page, protRead, mapPrivate)
-	u.fails(linux.ENOMEM, linux.SYS_MMAP, 0, page, protRead, mapPrivate|mapAnon|huge)
+	u.fails(linux.EINVAL, linux.SYS_MMAP, 0, pageSize, protRead, mapAnon)
+	u.fails(linux.EINVAL, linux.SYS_MMAP, at+1, pageSize, protRead, mapPrivate|mapAnon|mapFixed)
+	u.fails(linux.ENODEV, linux.SYS_MMAP, 0, pageSize, protRead, mapPrivate)
+	u.fails(linux.ENOMEM, linux.SYS_MMAP, 0, pageSize, protRead, mapPrivate|mapAnon|huge)
 	u.fails(linux.ENOMEM, linux.SYS_MMAP, 0, 1<<50, protRead, mapPrivate|mapAnon)
-	u.fails(linux.EEXIST, linux.SYS_MMAP, at, page, protRead, mapPrivate|mapAnon|noReplace)
-	u.fails(linux.EINVAL, linux.SYS_MUNMAP, at+1, page)
+	u.fails(linux.EEXIST, linux.SYS_MMAP, at, pageSize, protRead, mapPrivate|mapAnon|noReplace)
+	u.fails(linux.EINVAL, linux.SYS_MUNMAP, at+1, pageSize)
 	u.fails(linux.EINVAL, linux.SYS_MUNMAP, at, 0)
-	u.fails(linux.EINVAL, linux.SYS_MUNMAP, at, ^uint64(0)-page)
+	u.fails(linux.EINVAL, linux.SYS_MUNMAP, at, ^uint64(0)-pageSize)
 	u.fails(linux.ENOMEM, linux.SYS_MPROTECT, at, 1<<30, protRead)
-	u.fails(linux.EINVAL, linux.SYS_MADVISE, at, page, 999)
-	u.fails(linux.EINVAL, linux.SYS_MADVISE, at+1, page, 4)
+	u.fails(linux.EINVAL, linux.SYS_MADVISE, at, pageSize, 999)
+	u.fails(linux.EINVAL, linux.SYS_MADVISE, at+1, pageSize, 4)
 	u.fails(linux.ENOMEM, linux.SYS_MADVISE, at, 1<<30, 4)
 	u.fails(linux.ENOMEM, linux.SYS_MLOCK, at, 1<<30)
-	u.want(0, linux.SYS_MLOCK, at, page)
-	u.fails(linux.EINVAL, linux.SYS_MLOCK2, at, page, 2)
-	if result := u.call(linux.SYS_MMAP, 0, page, protRead, shared|mapAnon); result < 0 {
+	u.want(0, linux.SYS_MLOCK, at, pageSize)
+	u.fails(linux.EINVAL, linux.SYS_MLOCK2, at, pageSize, 2)
+	if result := u.call(linux.SYS_MMAP, 0, pageSize, protRead, shared|mapAnon); result < 0 {
 		t.Errorf("a shared mapping returns %d", result)
 	}
 }
@@ -249,8 +249,8 @@ func TestBadAddresses(t *testing.T) {
 	readable, none := u.memory(1, protRead), u.memory(1, protNone)
 	good := u.memory(1, protRead|protWrite)
 	edge := u.memory(2, protRead|protWrite)
-	u.want(0, linux.SYS_MUNMAP, edge+page, page)
-	edge += page - 4
+	u.want(0, linux.SYS_MUNMAP, edge+pageSize, pageSize)
+	edge += pageSize - 4
 	const bad = 0xbad // stands for each of the bad addresses
 	for _, c := range []struct {
 		number  uint64
@@ -361,7 +361,7 @@ func TestFutex(t *testing.T) {
 func (u user) clone() thread.ID {
 	u.t.Helper()
 	const vm, sameThreads = 0x100, 0x10000
-	id := u.call(linux.SYS_CLONE, vm|sameThreads, u.memory(4, protRead|protWrite)+4*page)
+	id := u.call(linux.SYS_CLONE, vm|sameThreads, u.memory(4, protRead|protWrite)+4*pageSize)
 	if id <= 0 {
 		u.t.Fatalf("clone returns %d", id)
 	}

@@ -35,7 +35,7 @@ type cpu struct {
 	number   int32
 	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
 
-	core uintptr // address of the core that the CPU belongs to
+	core uintptr // address of the structure core that the CPU belongs to
 
 	gdt amd64.GDT
 
@@ -47,7 +47,6 @@ type cpu struct {
 	shareAt int64     // time at which another CPU is woken for the ready threads; 0: not planned
 
 	busySince int64 // time at which the CPU was last idle; 0: it is idle now
-	widenAt   int64 // time of the next call of widen; 0: widen has not been called yet
 
 	charged   thread.ID // thread to which the CPU time since chargedAt belongs
 	chargedAt int64
@@ -69,7 +68,7 @@ func (k *core) prepare(c *cpu) {
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
 	c.root = k.tables.Root
 
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
 	}
@@ -229,8 +228,8 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the other CPUs of the set who drop all address translations. It waits until the CPUs that run
-// a thread have done so; with idleToo, it waits for all CPUs of the set.
+// flushOthers makes the CPUs of the bit set who drop all address translations, except the calling CPU. It waits
+// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs of the set.
 func (k *core) flushOthers(who uint64, idleToo bool) {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {

@@ -15,7 +15,8 @@ import (
 // a CPU runs the thread, that CPU is interrupted. A handler runs on the thread's own or alternate stack, on which the
 // kernel builds a signal frame (kernel/signal). Signals of faults skip Pending: fault calls the handler directly.
 
-// signalThread implements tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists.
+// signalThread implements tgkill(2): it sends signal n to a thread. n = 0 only checks that the thread exists. A signal that
+// the thread neither blocks nor handles is discarded if its action is to do nothing.
 func (k *core) signalThread(c *cpu, id thread.ID, n int32) int64 {
 	number := signal.Number(n)
 	switch {
@@ -26,13 +27,17 @@ func (k *core) signalThread(c *cpu, id thread.ID, n int32) int64 {
 	case !number.Valid():
 		return -int64(linux.EINVAL)
 	}
-	th := k.threads.At(id)
-	th.Pending |= uint64(signal.Of(number))
-	if k.threads.WaitsFor(id, keySignal) && th.Sought&uint64(signal.Of(number)) != 0 {
+	th, bit := k.threads.At(id), uint64(signal.Of(number))
+	blocked := th.Mask&bit != 0
+	switch {
+	case k.threads.WaitsFor(id, keySignal) && th.Sought&bit != 0:
 		k.threads.Interrupt(id, k.take(th, number))
 		return 0
+	case !blocked && k.actions[number].Effect(number) == signal.None:
+		return 0
 	}
-	if th.Mask&uint64(signal.Of(number)) != 0 || k.actions[number].Effect(number) == signal.None {
+	th.Pending |= bit
+	if blocked {
 		return 0
 	}
 	k.threads.Interrupt(id, -int64(linux.EINTR))
@@ -162,11 +167,21 @@ func (k *core) setAction(n int32, addr, old, size uint64) int64 {
 	before := k.actions[number]
 	if addr != 0 {
 		k.actions[number] = *actionAt(addr)
+		if k.actions[number].Effect(number) == signal.None {
+			k.discardSignal(number)
+		}
 	}
 	if old != 0 {
 		*actionAt(old) = before
 	}
 	return 0
+}
+
+// discardSignal removes a signal from the pending signals of all threads.
+func (k *core) discardSignal(n signal.Number) {
+	for id := thread.ID(1); id <= k.threads.Last(); id++ {
+		k.threads.At(id).Pending &^= uint64(signal.Of(n))
+	}
 }
 
 // setMask implements rt_sigprocmask(2).
@@ -199,22 +214,25 @@ func changeMask(mask uint64, how int, set uint64) (uint64, bool) {
 	return uint64(m), ok
 }
 
-// pendingSignals implements rt_sigpending(2).
+// pendingSignals implements rt_sigpending(2). It stores the first bytes of the set, size of them.
 func (k *core) pendingSignals(th *thread.Thread, set, size uint64) int64 {
 	const word64 = 8
 	switch {
 	case size > word64:
 		return -int64(linux.EINVAL)
-	case !k.touch(set, word64, space.Write):
+	case !k.touch(set, size, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	*word(set) = th.Pending & th.Mask
+	pending := th.Pending & th.Mask
+	for i := range size {
+		bytesAt(set, int(size))[i] = byte(pending >> (8 * i))
+	}
 	return 0
 }
 
 // setSignalStack implements sigaltstack(2).
 func (k *core) setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
-	const size, least = 24, 2048
+	const size, least, autoDisarm = 24, 2048, 1 << 31 // SS_AUTODISARM is ignored
 	switch {
 	case addr != 0 && !k.touch(addr, size, space.Read):
 		return -int64(linux.EFAULT)
@@ -233,6 +251,8 @@ func (k *core) setSignalStack(th *thread.Thread, sp, addr, old uint64) int64 {
 		switch {
 		case before.Flags == signal.StackInUse:
 			return -int64(linux.EPERM)
+		case s.Flags&^autoDisarm > signal.StackDisable:
+			return -int64(linux.EINVAL)
 		case s.Flags&signal.StackDisable != 0:
 			s = signal.Stack{}
 		case s.Size < least:

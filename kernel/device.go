@@ -36,7 +36,7 @@ func (k *core) deviceCall(c *cpu, f *amd64.Frame) int64 {
 	case CallMapRegisters:
 		return k.mapRegisters(f.DI, f.SI)
 	case CallAllocate:
-		if pa, ok := k.frames.Contiguous(f.DI); ok {
+		if pa, ok := k.pages.Contiguous(f.DI); ok {
 			clear(bytesAt(uint64(k.window)+pa, int(f.DI*amd64.PageSize)))
 			return int64(pa)
 		}
@@ -66,7 +66,7 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 	switch {
 	case size == 0 || size > mostSize || pa >= most-mostSize:
 		return -int64(linux.EINVAL)
-	case overlapsMemory(start, end):
+	case k.overlapsMemory(start, end):
 		return -int64(linux.EBUSY)
 	}
 	// The region has no rights in dynamic. No call of the program passes this address, so munmap and similar calls
@@ -76,7 +76,7 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 		return -int64(linux.ENOMEM)
 	}
 	for at := start; at < end; at += amd64.PageSize {
-		if !k.tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|k.noExecute(), k.allocFrame) {
+		if !k.tables.Map(va+at-start, at, amd64.PageSize, amd64.PageWrite|amd64.PageUncached|k.noExecute(), k.allocPage) {
 			return -int64(linux.ENOMEM)
 		}
 	}
@@ -84,8 +84,8 @@ func (k *core) mapRegisters(pa, size uint64) int64 {
 }
 
 // overlapsMemory reports whether a range contains ordinary memory.
-func overlapsMemory(start, end uint64) bool {
-	for _, r := range UsableMemory() {
+func (k *core) overlapsMemory(start, end uint64) bool {
+	for _, r := range k.machine.Usable[:k.machine.Ranges] {
 		if start < r.End && r.Start < end {
 			return true
 		}

@@ -77,7 +77,6 @@ func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	if uint64(now) >= k.clock.Due() {
 		k.correct(c)
 	}
-	k.widen(c, now)
 	k.charge(c, now)
 	k.threads.Expire(now)
 	for {
@@ -162,7 +161,7 @@ func (k *core) idleCPU(c *cpu) *cpu {
 // newThread allocates a thread and its page. It returns false if there are too many threads or no memory.
 func (k *core) newThread() (thread.ID, bool) {
 	if k.threads.Full() {
-		pa, ok := k.frames.Alloc()
+		pa, ok := k.pages.Alloc()
 		if !ok {
 			return thread.None, false
 		}
@@ -174,7 +173,7 @@ func (k *core) newThread() (thread.ID, bool) {
 	}
 	th := k.threads.At(id)
 	if th.Page == 0 {
-		pa, ok := k.frames.Alloc()
+		pa, ok := k.pages.Alloc()
 		if !ok {
 			k.threads.End(id)
 			return thread.None, false

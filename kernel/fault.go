@@ -70,7 +70,7 @@ func (k *core) pageFault(addr, code uint64) (signalCode int32, served bool) {
 
 // outOfMemory ends the machine when no page is left for memory that the program has mapped.
 func (k *core) outOfMemory() {
-	_, total := k.frames.Pages()
+	_, total := k.pages.Pages()
 	k.say("loam: out of memory: the program uses all of the ")
 	k.sayInt(total * amd64.PageSize >> 20)
 	k.say(" MiB that are free for it, and wants more; give the machine more (-m)\n")

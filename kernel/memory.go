@@ -7,8 +7,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is only an entry in dynamic; pages
-// are populated when they are first accessed.
+// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is only an entry in core.dynamic,
+// the list of regions; pages are populated when they are first accessed.
 //
 // A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
 // PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).
@@ -19,6 +19,7 @@ import (
 func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 	const kind, fixed, anonymous, low, huge, noReplace = 0x0f, 0x10, 0x20, 0x40, 0x40000, 0x100000
 	const shared, sharedValidate = 1, 3
+	given := size
 	size = pages(size)
 	if flags&noReplace != 0 {
 		flags |= fixed
@@ -28,13 +29,15 @@ func (k *core) mmap(addr, size uint64, prot, flags int) int64 {
 		return -int64(linux.ENODEV)
 	case flags&kind < shared || flags&kind > sharedValidate:
 		return -int64(linux.EINVAL)
+	case size < given:
+		return -int64(linux.ENOMEM)
 	case size == 0 || addr%amd64.PageSize != 0 && flags&fixed != 0:
 		return -int64(linux.EINVAL)
 	case flags&(huge|low) != 0:
 		return -int64(linux.ENOMEM)
 	}
 	rights := rightsOf(prot)
-	if free, total := k.frames.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
+	if free, total := k.pages.Pages(); rights != 0 && size > total*amd64.PageSize+sparse {
 		k.say("loam: the program asks for ") // the mapping is larger than the machine's memory, so the program could never use it
 		k.sayInt(size >> 20)
 		k.say(" MiB of memory at once, and of ")
@@ -97,8 +100,11 @@ func rightsOf(prot int) space.Rights {
 // munmap implements munmap(2). It frees the pages of the range.
 func (k *core) munmap(addr, size uint64) int64 {
 	size = pages(size)
-	if !k.dynamic.Clear(addr, addr+size) {
+	switch {
+	case !k.dynamic.Contains(addr, addr+size):
 		return -int64(linux.EINVAL)
+	case !k.dynamic.Clear(addr, addr+size):
+		return -int64(linux.ENOMEM)
 	}
 	k.discard(addr, addr+size)
 	return 0
@@ -108,6 +114,8 @@ func (k *core) munmap(addr, size uint64) int64 {
 func (k *core) mprotect(addr, size uint64, prot int) int64 {
 	size = pages(size)
 	switch rights := rightsOf(prot); {
+	case addr%amd64.PageSize != 0:
+		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
 	case !k.dynamic.Covered(addr, addr+size, 0):
@@ -124,10 +132,11 @@ func (k *core) mprotect(addr, size uint64, prot int) int64 {
 // returns EINVAL.
 func (k *core) madvise(addr, size uint64, advice int) int64 {
 	const dontNeed, free, dontFork, populateWrite, collapse = 4, 8, 10, 23, 25
+	given := size
 	size = pages(size)
 	known := advice >= 0 && advice <= dontNeed || advice == free || advice >= dontFork && advice <= populateWrite || advice == collapse
 	switch {
-	case !known || addr%amd64.PageSize != 0:
+	case !known || addr%amd64.PageSize != 0 || size < given || addr+size < addr:
 		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
@@ -155,17 +164,17 @@ func (k *core) populate(va uint64, region space.Region) bool {
 func (k *core) mapPage(va uint64, region space.Region) bool {
 	flags := k.flagsOf(region.Rights)
 	if entry, size := k.tables.Lookup(va); entry&amd64.PageKept != 0 {
-		return k.tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, k.allocFrame)
+		return k.tables.Map(va&^(size-1), amd64.Physical(entry), size, flags, k.allocPage)
 	}
 	if k.populateBig(va, region) {
 		return true
 	}
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		return false
 	}
-	if !k.tables.Map(va, pa, amd64.PageSize, flags, k.allocFrame) {
-		k.frames.Free(pa)
+	if !k.tables.Map(va, pa, amd64.PageSize, flags, k.allocPage) {
+		k.pages.Free(pa)
 		return false
 	}
 	return true
@@ -180,18 +189,18 @@ func (k *core) populateBig(va uint64, region space.Region) bool {
 	if region.Rights&space.Write == 0 || region.Start+big > start || region.End < start+big {
 		return false
 	}
-	if free, total := k.frames.Pages(); free < total/plenty {
+	if free, total := k.pages.Pages(); free < total/plenty {
 		return false
 	}
 	if k.tables.Entry(start-big, big) == 0 || k.tables.Entry(start, big) != 0 {
 		return false
 	}
-	pa, ok := k.frames.AllocBlock()
+	pa, ok := k.pages.AllocBlock()
 	if !ok {
 		return false
 	}
-	if !k.tables.Map(start, pa, big, k.flagsOf(region.Rights), k.allocFrame) {
-		k.frames.FreeBlock(pa)
+	if !k.tables.Map(start, pa, big, k.flagsOf(region.Rights), k.allocPage) {
+		k.pages.FreeBlock(pa)
 		return false
 	}
 	return true
@@ -202,7 +211,7 @@ func (k *core) split(va uint64) {
 	if _, size := k.tables.Lookup(va); size != amd64.BigPageSize || va%amd64.BigPageSize == 0 {
 		return
 	}
-	page, ok := k.frames.Alloc()
+	page, ok := k.pages.Alloc()
 	if !ok {
 		k.outOfMemory()
 	}
@@ -242,13 +251,13 @@ func (k *core) discard(va, end uint64) {
 			empty, tablesGone := k.tables.Prune(va)
 			k.flushRange(va, next, tablesGone > 0)
 			for _, pa := range k.freed[:n] {
-				k.frames.Free(pa)
+				k.pages.Free(pa)
 			}
 			for _, pa := range empty[:tablesGone] {
-				k.frames.Free(pa)
+				k.pages.Free(pa)
 			}
 			if block != 0 {
-				k.frames.FreeBlock(block)
+				k.pages.FreeBlock(block)
 			}
 		}
 		va = next
@@ -341,7 +350,9 @@ func (k *core) mincore(addr, size, vector uint64) int64 {
 		return -int64(linux.EINVAL)
 	case size == 0:
 		return 0
-	case pages(size) < size || vector == 0 || !k.touch(vector, count, space.Write):
+	case pages(size) < size || addr+pages(size) < addr:
+		return -int64(linux.ENOMEM)
+	case vector == 0 || !k.touch(vector, count, space.Write):
 		return -int64(linux.EFAULT)
 	case !k.mapped(addr, pages(size)):
 		return -int64(linux.ENOMEM)
@@ -360,6 +371,9 @@ func (k *core) mincore(addr, size, vector uint64) int64 {
 func (k *core) mlock(addr, size uint64) int64 {
 	start := addr &^ (amd64.PageSize - 1)
 	size = pages(addr + size - start)
+	if start+size < start {
+		return -int64(linux.EINVAL)
+	}
 	if size != 0 && !k.mapped(start, size) {
 		return -int64(linux.ENOMEM)
 	}
@@ -410,13 +424,13 @@ func (k *core) mremap(addr, size, want uint64, flags int) int64 {
 // copyPage maps a page at an address (the parameter to) with the content of the page at
 // another address (from). It returns false if no memory is left.
 func (k *core) copyPage(from, to uint64, rights space.Rights) bool {
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		return false
 	}
 	flags := k.flagsOf(rights)
-	if !k.tables.Map(to, pa, amd64.PageSize, flags, k.allocFrame) {
-		k.frames.Free(pa)
+	if !k.tables.Map(to, pa, amd64.PageSize, flags, k.allocPage) {
+		k.pages.Free(pa)
 		return false
 	}
 	entry, size := k.tables.Lookup(from)

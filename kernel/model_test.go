@@ -41,14 +41,14 @@ var errStopped = errors.New("stopped")
 
 // machine is the model of a machine.
 type machine struct {
-	t      testing.TB
-	core   *core
-	fd     int // file of the host with the physical memory
-	cpus   []*modelCPU
-	rng    *rand.Rand
-	ticks  uint64            // the time stamp counter, in nanoseconds
-	host   map[uint64]uint64 // entries of the page tables that the host has mapped, by address of the page
-	output []byte            // what was written to the console
+	t     testing.TB
+	core  *core
+	fd    int // file of the host with the physical memory
+	cpus  []*modelCPU
+	rng   *rand.Rand
+	ticks uint64            // the time, in nanoseconds
+	host  map[uint64]uint64 // entries of the page tables that the host has mapped, by address of the page
+	modelDevices
 	ended  bool
 	status uint32 // exit status of the ended machine
 	faults int    // number of calls of fail
@@ -57,7 +57,7 @@ type machine struct {
 
 	// program is the program that runs in the threads: it executes one step of the thread that is current on a CPU.
 	program func(p *modelCPU)
-	// served is called each time a CPU has left the core, before another CPU executes. It may be nil.
+	// served is called each time a CPU has left the kernel, before another CPU executes. It may be nil.
 	served func(p *modelCPU)
 	checks int // number of calls of check
 }
@@ -69,12 +69,15 @@ type modelCPU struct {
 	yield    func(struct{}) bool     // nil: the CPU is not a coroutine
 	next     func() (struct{}, bool) // executes the coroutine up to its next yield; nil: it does not exist yet
 	cr2, cr3 uint64
-	timer    uint64            // counter at which the timer expires; 0: it is stopped
+	timer    uint64            // time at which the timer expires; 0: it is stopped
 	pending  [2]uint64         // set of vectors of pending interrupts
 	serving  bool              // a device interrupt has not been ended (EOI)
+	flushes  int               // number of times that all translations were dropped
+	msrs     map[uint32]uint64 // the model-specific registers that the model only stores
+	cr4      uint64
 	tlb      map[uint64]uint64 // cached entries of the page tables, by address of the page
-	kernel   bool              // the CPU is in the core
-	caller   thread.ID         // the thread that was current when the CPU last entered the core
+	kernel   bool              // the CPU is executing the kernel
+	caller   thread.ID         // the thread that was current when the CPU last entered the kernel
 
 	interruptFrame amd64.Frame
 }
@@ -83,14 +86,16 @@ type modelCPU struct {
 func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	m := &machine{
 		t: t, core: &core{}, fd: hostMemory(t, modelMemory), rng: rand.New(rand.NewPCG(seed, 1)),
-		ticks: 1e9, host: map[uint64]uint64{},
+		ticks: 1e9, host: map[uint64]uint64{}, modelDevices: newModelDevices(),
 	}
 	k := m.core
 	const readWrite = 3
-	k.window = hostMap(0, modelMemory, readWrite, m.fd, 0)
+	reserve := hostMap(0, modelMemory+amd64.BigPageSize, 0, -1, 0)
+	k.window = (reserve + amd64.BigPageSize - 1) &^ (amd64.BigPageSize - 1)
+	hostMap(k.window, modelMemory, readWrite, m.fd, 0)
 	m.low = uint64(hostMap(0, modelProgram+amd64.BigPageSize, 0, -1, 0))
 	t.Cleanup(func() {
-		hostUnmap(k.window, modelMemory)
+		hostUnmap(reserve, modelMemory+amd64.BigPageSize)
 		hostUnmap(uintptr(m.low), modelProgram+amd64.BigPageSize)
 		closeHost(m.fd)
 	})
@@ -102,9 +107,9 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	k.have.NoExecute = true
 	k.apic, k.apicScale, k.xsaveSize = amd64.X2APIC, 1<<32, fxsaveSize
 	k.tables.Window = k.window
-	k.frames.Init(k.window, modelTable, modelMemory)
-	k.frames.Add(modelFree, modelMemory)
-	k.tables.Root, _ = k.frames.Alloc()
+	k.pages.Init(k.window, modelTable, modelMemory)
+	k.pages.Add(modelFree, modelMemory)
+	k.tables.Root, _ = k.pages.Alloc()
 	k.dynamic.Init(low, m.high)
 	populated = func(va uint64) { executing.machine.syncPage(va) }
 	k.reference = referenceClock{kind: powerTimer, port: modelReference}
@@ -112,7 +117,7 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	k.cpuCount = int32(cpus)
 	for i := range k.cpuCount {
 		c := &k.cpus[i]
-		p := &modelCPU{machine: m, cpu: c, tlb: map[uint64]uint64{}}
+		p := &modelCPU{machine: m, cpu: c, tlb: map[uint64]uint64{}, msrs: map[uint32]uint64{}}
 		m.cpus = append(m.cpus, p)
 		executing = p
 		c.number, c.apic, c.up = i, uint32(i), 1
@@ -135,7 +140,7 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	return m
 }
 
-// fail reports an error of the core.
+// fail reports an error of the kernel under test.
 func (m *machine) fail(format string, args ...any) {
 	m.t.Helper()
 	if m.faults++; m.faults < 10 {
@@ -143,7 +148,7 @@ func (m *machine) fail(format string, args ...any) {
 	}
 }
 
-// run runs the machine for a number of turns, in which a CPU executes up to its next pause, or until it ends.
+// run runs the machine for a number of turns. In a turn, one CPU executes up to its next pause, or until the machine ends.
 func (m *machine) run(turns int) {
 	for _, p := range m.cpus {
 		if p.next == nil {
@@ -200,7 +205,7 @@ func (p *modelCPU) step() {
 	}
 }
 
-// serve enters the core.
+// serve enters the kernel, as the entry code does.
 func (p *modelCPU) serve() {
 	p.kernel, p.caller = true, p.cpu.current
 	p.enter()
@@ -265,7 +270,8 @@ func (p *modelCPU) accept() (vector uint64, ok bool) {
 
 // pause lets another CPU execute.
 func (p *modelCPU) pause() {
-	p.machine.ticks += 100
+	p.machine.ticks += p.machine.pauseTime
+	p.machine.happen()
 	if p.yield == nil {
 		return
 	}
@@ -275,7 +281,7 @@ func (p *modelCPU) pause() {
 	executing = p
 }
 
-// doze waits for an interrupt and serves it.
+// doze waits for an interrupt and serves it, as a CPU does that waits for the kernel's lock.
 func (p *modelCPU) doze() {
 	for {
 		if vector, ok := p.accept(); ok {
@@ -286,79 +292,19 @@ func (p *modelCPU) doze() {
 	}
 }
 
-// Registers of the local APIC in x2APIC mode.
-const (
-	msrAPICID      = 0x802
-	msrAPICEnd     = 0x80b
-	msrAPICCommand = 0x830
-	msrAPICInitial = 0x838
-)
-
-func (p *modelCPU) readMSR(msr uint32) uint64 {
-	if msr == msrAPICID {
-		return uint64(p.cpu.apic)
-	}
-	return 0
-}
-
-func (p *modelCPU) writeMSR(msr uint32, v uint64) {
-	switch msr {
-	case msrAPICCommand:
-		p.machine.cpus[v>>32].raise(v & 0xff)
-	case msrAPICInitial:
-		p.timer = 0
-		if v != 0 {
-			p.timer = p.machine.ticks + v
-		}
-	case msrAPICEnd:
-		// The interrupt with the highest priority ends first. Interrupts of the timer and kicks end before the core does anything
-		// else, so only device interrupts remain.
-		p.serving = p.serving && p.machine.core.cpus[p.cpu.number].rung == 0
-	}
-}
-
-// Ports of the model.
-const modelReference = 0x608
-
-func (m *machine) in8(port uint16) uint8 {
-	if port == serialStatus {
-		return serialRoom
-	}
-	return 0xff
-}
-
-func (m *machine) out8(port uint16, v uint8) {
-	if port == serialData {
-		m.output = append(m.output, v)
-	}
-}
-
-func (m *machine) in32(port uint16) uint32 {
-	if port == modelReference {
-		return uint32(timekeeper.MulDiv(m.ticks, acpi.TimerFrequency, 1e9))
-	}
-	return 1<<32 - 1
-}
-
-func (m *machine) out32(port uint16, v uint32) {
-	if port == exitPort {
-		m.ended, m.status = true, v
-		panic(machineEnds{})
-	}
-}
-
 // timestamp returns the counter, and sometimes lets another CPU execute first.
 func (m *machine) timestamp() uint64 {
 	m.ticks += 20
 	if p := executing; p.yield != nil && m.rng.IntN(8) == 0 {
 		p.pause()
 	}
-	return m.ticks
+	return m.counter()
 }
 
 // writeCR3 drops all translations of the CPU.
 func (p *modelCPU) writeCR3(root uint64) {
 	p.cr3 = root
+	p.flushes++
 	clear(p.tlb)
 	for va := range p.machine.host {
 		p.machine.syncPage(va)
@@ -410,7 +356,7 @@ func (m *machine) translation(va uint64) uint64 {
 }
 
 // access translates an address for the program as the processor does: by the TLB, then by the page tables. It enters the
-// core for a page fault, and reports whether the access then succeeds. Otherwise the thread is in its signal handler.
+// kernel for a page fault, and reports whether the access then succeeds. If it fails, the thread is in its signal handler.
 func (p *modelCPU) access(addr uint64, write bool) bool {
 	va := addr &^ (amd64.PageSize - 1)
 	need, id := uint64(amd64.PagePresent), p.cpu.current
@@ -427,7 +373,7 @@ func (p *modelCPU) access(addr uint64, write bool) bool {
 			continue
 		}
 		f := frameOf(p.page())
-		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit has the same position in an entry and in the code
+		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit PagePresent has the same position in a page table entry and in the error code
 		if write {
 			f.Code |= amd64.FaultWrite
 		}
@@ -462,7 +408,7 @@ func (p *modelCPU) prepareCall(number uint64, args ...uint64) {
 	f.DI, f.SI, f.DX, f.R10, f.R8, f.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
 }
 
-// check checks what holds whenever no CPU is in the core.
+// check checks the invariants that hold whenever no CPU is in the kernel.
 func (m *machine) check() {
 	m.t.Helper()
 	k := m.core
@@ -503,7 +449,7 @@ func (m *machine) check() {
 	}
 }
 
-// wakes reports whether a CPU enters the core at a time of the core's clock, or soon after.
+// wakes reports whether a CPU enters the kernel at the given time of the kernel's clock, or soon after.
 func (m *machine) wakes(at int64) bool {
 	const late = 2e6 // nanoseconds: while the clock is corrected, it differs from the timer by up to 0.05 %
 	for _, p := range m.cpus {
@@ -552,7 +498,7 @@ func (m *machine) checkPages() {
 		}
 	}
 	chunks := uint64(k.threads.Last()) / thread.ChunkThreads
-	if free, total := k.frames.Pages(); free+used+chunks != total && free+used+chunks+1 != total {
+	if free, total := k.pages.Pages(); free+used+chunks != total && free+used+chunks+1 != total {
 		m.fail("of %d pages %d are free and %d in use", total, free, used+chunks)
 	}
 }

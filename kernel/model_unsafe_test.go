@@ -35,7 +35,10 @@ func modelOut16(uint16, uint16) {}
 func modelOut32(port uint16, v uint32) { executing.machine.out32(port, v) }
 
 //go:linkname modelCPUID loam/arch/amd64.CPUID
-func modelCPUID(_, _ uint32) (eax, ebx, ecx, edx uint32) { return 0, 0, 0, 0 }
+func modelCPUID(leaf, _ uint32) (eax, ebx, ecx, edx uint32) {
+	r := executing.machine.cpuid[leaf]
+	return r[0], r[1], r[2], r[3]
+}
 
 //go:linkname modelReadMSR loam/arch/amd64.ReadMSR
 func modelReadMSR(msr uint32) uint64 { return executing.readMSR(msr) }
@@ -59,10 +62,10 @@ func modelReadCR3() uint64 { return executing.cr3 }
 func modelWriteCR3(v uint64) { executing.writeCR3(v) }
 
 //go:linkname modelReadCR4 loam/arch/amd64.ReadCR4
-func modelReadCR4() uint64 { return 0 }
+func modelReadCR4() uint64 { return executing.cr4 }
 
 //go:linkname modelWriteCR4 loam/arch/amd64.WriteCR4
-func modelWriteCR4(uint64) {}
+func modelWriteCR4(v uint64) { executing.cr4 = v }
 
 //go:linkname modelWriteXCR0 loam/arch/amd64.WriteXCR0
 func modelWriteXCR0(uint64) {}
@@ -89,7 +92,7 @@ func modelTimestamp() uint64 { return executing.machine.timestamp() }
 func modelXSave(uintptr, uint32) {}
 
 //go:linkname modelRandom loam/arch/amd64.Random
-func modelRandom() (v uint64, ok bool) { return executing.machine.rng.Uint64(), true }
+func modelRandom() (v uint64, ok bool) { return executing.machine.randomNumber() }
 
 //go:linkname modelFence loam/arch/amd64.Fence
 func modelFence() {}
@@ -149,7 +152,7 @@ func (p *modelCPU) enter() {
 	p.resumes(frameAt)
 }
 
-// resumes checks that the frame that the core resumes belongs to the CPU's current thread.
+// resumes checks that the frame that the kernel resumes belongs to the CPU's current thread.
 func (p *modelCPU) resumes(frameAt uintptr) {
 	if want := addressOf(frameOf(p.page())); frameAt != want {
 		p.machine.fail("CPU %d resumes the frame at %#x, want %#x of thread %d", p.cpu.number, frameAt, want, p.cpu.current)
@@ -161,8 +164,25 @@ func (p *modelCPU) memory(addr uint64) *uint64 {
 	return word(uint64(p.machine.core.window) + amd64.Physical(p.tlb[addr&^(amd64.PageSize-1)]) + addr%amd64.PageSize)
 }
 
-// interrupted is the entry code of the model for an interrupt of a CPU that dozes.
+// interrupted enters the kernel for an interrupt of a CPU that has halted while it waits for the kernel's lock, as the entry code does.
 func (p *modelCPU) interrupted(vector uint64) {
 	p.interruptFrame = amd64.Frame{Vector: vector} // a field, since the stack of a goroutine may move
 	Interrupted(addressOf(p.cpu), addressOf(&p.interruptFrame))
+}
+
+// fatal is the entry code of the model for an exception in the kernel.
+func (p *modelCPU) fatal() {
+	executing = p
+	Fatal(addressOf(p.cpu), addressOf(&p.interruptFrame))
+}
+
+// addIOAPIC adds an I/O APIC with a number of inputs; first is the global number of its first input. Its registers are memory:
+// a test sees the last access.
+func (u user) addIOAPIC(first, inputs uint32) *[2 * 16 / 4]uint32 {
+	registers := new([2 * 16 / 4]uint32)
+	u.t.Cleanup(func() { registers[0] = 0 }) // keeps the memory
+	k := u.kernel()
+	k.ioapics[k.ioapicCount] = ioapic{chip: amd64.IOAPIC(addressOf(&registers[0])), first: first, inputs: inputs, id: uint8(k.ioapicCount)}
+	k.ioapicCount++
+	return registers
 }

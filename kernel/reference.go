@@ -85,7 +85,7 @@ func (k *core) takeSample() timekeeper.Sample {
 
 // openHPET selects the HPET at a physical address, if it exists and counts.
 func (k *core) openHPET(pa uint64) bool {
-	if pa == 0 || pa >= boot.WindowAtBoot || overlapsMemory(pa, pa+amd64.PageSize) {
+	if pa == 0 || pa >= boot.WindowAtBoot || k.overlapsMemory(pa, pa+amd64.PageSize) {
 		return false
 	}
 	k.reference.hpet = amd64.HPET(k.seeRegisters(pa))
@@ -132,7 +132,7 @@ func (k *core) openHypervisorClock() bool {
 	if amd64.HypervisorFeatures()&(kvmClockSource|kvmClockStable) != kvmClockSource|kvmClockStable {
 		return false
 	}
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
 	}

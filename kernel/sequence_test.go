@@ -13,7 +13,7 @@ import (
 // which pages the program has, with which rights and content; which threads wait, for what and until when; which signals
 // are pending. A script of bytes selects what the threads do, and a seed selects which CPU executes.
 
-// Sizes of the program.
+// Sizes of the simulated program.
 const (
 	arenaPages   = 1024 // pages that the calls about memory use: two big pages
 	modelThreads = 8    // maximum number of threads
@@ -47,7 +47,7 @@ type modelPage struct {
 type modelThread struct {
 	stack    uint64 // address of a timespec and, a few pages above it, the end of the thread's stack
 	waits    bool
-	key      uint64 // what the thread waits for: the address of a futex, or one of the core's keys
+	key      uint64 // what the thread waits for: the address of a futex, or one of the kernel's own keys
 	deadline int64
 	late     int64 // result when the deadline passes
 	returns  bool  // the call in which the thread waited returns result
@@ -67,13 +67,13 @@ func newSequence(t testing.TB, seed uint64, cpus int, script []byte) *sequence {
 	}
 	p := s.cpus[0]
 	const stackPages = 4
-	s.shared = uint64(p.call(linux.SYS_MMAP, 0, page, protRead|protWrite, mapPrivate|mapAnon))
+	s.shared = uint64(p.call(linux.SYS_MMAP, 0, pageSize, protRead|protWrite, mapPrivate|mapAnon))
 	for range modelThreads {
-		s.stacks = append(s.stacks, uint64(p.call(linux.SYS_MMAP, 0, stackPages*page, protRead|protWrite, mapPrivate|mapAnon)))
+		s.stacks = append(s.stacks, uint64(p.call(linux.SYS_MMAP, 0, stackPages*pageSize, protRead|protWrite, mapPrivate|mapAnon)))
 	}
-	s.arena = uint64(p.call(linux.SYS_MMAP, 0, arenaPages*page, protNone, mapPrivate|mapAnon))
+	s.arena = uint64(p.call(linux.SYS_MMAP, 0, arenaPages*pageSize, protNone, mapPrivate|mapAnon))
 	for i := range uint64(arenaPages) {
-		s.pages[s.arena+i*page] = &modelPage{}
+		s.pages[s.arena+i*pageSize] = &modelPage{}
 	}
 	at := s.stacks[0]
 	p.access(at, true)
@@ -82,7 +82,7 @@ func newSequence(t testing.TB, seed uint64, cpus int, script []byte) *sequence {
 		p.call(linux.SYS_RT_SIGACTION, n, at, 0, 8)
 	}
 	first := &modelThread{stack: s.takeStack()}
-	frameOf(p.page()).SP = first.stack + stackPages*page
+	frameOf(p.page()).SP = first.stack + stackPages*pageSize
 	s.threads[p.cpu.current] = first
 	s.program, s.served = s.turn, s.apply
 	return s
@@ -176,20 +176,20 @@ func (s *sequence) choose(p *modelCPU, id thread.ID, th *modelThread) {
 }
 
 // place returns the address of a page of the arena.
-func (s *sequence) place() uint64 { return s.arena + s.next()*4*page }
+func (s *sequence) place() uint64 { return s.arena + s.next()*4*pageSize }
 
 // span returns a range of pages of the arena.
 func (s *sequence) span() (at, size uint64) {
-	at, size = s.place(), (s.next()%6+1)*page
-	if size == 6*page {
-		size = 300 * page
+	at, size = s.place(), (s.next()%6+1)*pageSize
+	if size == 6*pageSize {
+		size = 300 * pageSize
 	}
-	return at, min(size, s.arena+arenaPages*page-at)
+	return at, min(size, s.arena+arenaPages*pageSize-at)
 }
 
 // each calls f for each page of a range.
 func (s *sequence) each(at, size uint64, f func(va uint64)) {
-	for va := at; va < at+size; va += page {
+	for va := at; va < at+size; va += pageSize {
 		f(va)
 	}
 }
@@ -274,7 +274,7 @@ func (s *sequence) touch(p *modelCPU, id thread.ID, th *modelThread, at uint64, 
 	}
 }
 
-// busy reports whether a CPU is in the core.
+// busy reports whether a CPU is in the kernel.
 func (s *sequence) busy() bool {
 	return slices.ContainsFunc(s.cpus, func(p *modelCPU) bool { return p.kernel })
 }
@@ -290,7 +290,7 @@ func (s *sequence) clone(p *modelCPU, th *modelThread) {
 			s.fail("thread %d: clone returns %d", id, result)
 		}
 		s.threads[thread.ID(result)] = &modelThread{stack: stack, mask: th.mask}
-	}, linux.SYS_CLONE, vm|sameThreads, stack+4*page)
+	}, linux.SYS_CLONE, vm|sameThreads, stack+4*pageSize)
 }
 
 func (s *sequence) exit(p *modelCPU, th *modelThread) {
@@ -450,7 +450,7 @@ func (s *sequence) other(p *modelCPU, id thread.ID, th *modelThread) {
 
 // fill writes the pages of the arena from the start, until one cannot be written. This populates big pages.
 func (s *sequence) fill(p *modelCPU, id thread.ID, th *modelThread) {
-	for va := s.arena; va < s.arena+arenaPages*page; va += page {
+	for va := s.arena; va < s.arena+arenaPages*pageSize; va += pageSize {
 		s.touch(p, id, th, va, true)
 		if p.cpu.current != id || frameOf(p.page()).IP == modelHandler {
 			return
@@ -458,7 +458,7 @@ func (s *sequence) fill(p *modelCPU, id thread.ID, th *modelThread) {
 	}
 }
 
-// apply applies to the model what the core has done while a CPU was in it.
+// apply applies to the model what the kernel has done since a CPU entered it.
 func (s *sequence) apply(p *modelCPU) {
 	if do := s.done[p]; do != nil {
 		delete(s.done, p)

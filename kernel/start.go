@@ -3,7 +3,7 @@ package kernel
 import (
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/kernel/frame"
+	"loam/kernel/page"
 )
 
 // Addresses of functions and data of the entry code, which stores them here.
@@ -80,7 +80,7 @@ func (k *core) must(p boot.Problem) {
 // noMemory is the Problem of a machine with too little memory to start the kernel.
 const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
 
-// findTable sets windowEnd and finds memory for the allocator's table in the part of memory that is already mapped.
+// findTable sets windowEnd, the end of the mapped physical memory, and finds memory for the page allocator's table below it.
 func (k *core) findTable() {
 	const most = boot.DynamicLow - boot.Window
 	k.windowEnd = boot.WindowAtBoot
@@ -89,12 +89,12 @@ func (k *core) findTable() {
 		highest = max(highest, min(r.End, most))
 	}
 	k.windowEnd = max(k.windowEnd, highest)
-	size := frame.TableSize(highest)
+	size := page.TableSize(highest)
 	for i := range freePieces * k.machine.Ranges {
 		r := k.freeMemory(i)
 		if r.Start < r.End && r.End <= boot.WindowAtBoot && r.Size() >= size {
-			k.frameTable = boot.Range{Start: r.Start, End: r.Start + size}
-			k.frames.Init(k.window, r.Start, highest)
+			k.allocatorTable = boot.Range{Start: r.Start, End: r.Start + size}
+			k.pages.Init(k.window, r.Start, highest)
 			return
 		}
 	}
@@ -105,12 +105,12 @@ func (k *core) findTable() {
 func (k *core) addMemory(low, high uint64) {
 	for i := range freePieces * k.machine.Ranges {
 		r := k.freeMemory(i)
-		if r.Start == k.frameTable.Start {
-			r.Start = k.frameTable.End
+		if r.Start == k.allocatorTable.Start {
+			r.Start = k.allocatorTable.End
 		}
 		r = boot.Range{Start: max(r.Start, low), End: min(r.End, high)}
 		if r.Start < r.End {
-			k.frames.Add(r.Start, r.End)
+			k.pages.Add(r.Start, r.End)
 		}
 	}
 }
@@ -155,8 +155,8 @@ func (k *core) imageHeader() []byte { return bytesAt(uint64(k.window)+boot.Load,
 func (k *core) mapAll() {
 	k.dynamic.Init(boot.DynamicLow, boot.DynamicHigh)
 	k.zeroed = boot.Zeroed(k.imageHeader())
-	k.tables.Window = boot.Window
-	root, ok := k.frames.Alloc()
+	k.tables.Window = k.window
+	root, ok := k.pages.Alloc()
 	if !ok {
 		k.must(noMemory)
 	}
@@ -227,12 +227,12 @@ func (k *core) mapSegment(s boot.Segment) {
 
 // mustMap maps a page and ends the machine if there is no memory for the tables.
 func (k *core) mustMap(va, pa, size, flags uint64) {
-	if !k.tables.Map(va, pa, size, flags, k.allocFrame) {
+	if !k.tables.Map(va, pa, size, flags, k.allocPage) {
 		k.must(noMemory)
 	}
 }
 
-func (k *core) allocFrame() (uint64, bool) { return k.frames.Alloc() }
+func (k *core) allocPage() (uint64, bool) { return k.pages.Alloc() }
 
 // noExecute returns the page flag for memory without code; 0 if the CPU does not support it.
 func (k *core) noExecute() uint64 {

@@ -32,7 +32,7 @@ func (k *core) sysinfo(addr uint64) int64 {
 		return -int64(linux.EFAULT)
 	}
 	clear(bytesAt(addr, size))
-	free, total := k.frames.Pages()
+	free, total := k.pages.Pages()
 	*word(addr + uptime) = uint64(k.clock.now() / 1e9)
 	*word(addr + totalRAM), *word(addr + freeRAM) = total*space.PageSize, free*space.PageSize
 	*word32(addr + procs) = uint32(min(k.threads.Count(), 1<<16-1))
@@ -61,10 +61,6 @@ func (k *core) where(c *cpu, number, node uint64) int64 {
 // with the most memory that was in use when the call was made, in KiB. Other fields are zero.
 func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	const size, maxRSS, children, thread = 144, 32, -1, 1
-	if !k.touch(addr, size, space.Write) {
-		return -int64(linux.EFAULT)
-	}
-	clear(bytesAt(addr, size))
 	var t int64
 	switch who {
 	case 0:
@@ -75,9 +71,13 @@ func (k *core) usage(c *cpu, who int, addr uint64) int64 {
 	default:
 		return -int64(linux.EINVAL)
 	}
+	if !k.touch(addr, size, space.Write) {
+		return -int64(linux.EFAULT)
+	}
+	clear(bytesAt(addr, size))
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9/1e3)
 	if who != children {
-		free, total := k.frames.Pages()
+		free, total := k.pages.Pages()
 		k.mostUsed = max(k.mostUsed, total-free)
 		*word(addr + maxRSS) = k.mostUsed * (space.PageSize >> 10)
 	}

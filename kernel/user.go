@@ -89,10 +89,10 @@ func (k *core) takePages(addr, count uint64) int64 {
 		return -int64(linux.EFAULT)
 	}
 	for i := range count {
-		if free, total := k.frames.Pages(); free <= total/reserved {
+		if free, total := k.pages.Pages(); free <= total/reserved {
 			return int64(i)
 		}
-		pa, ok := k.frames.Take()
+		pa, ok := k.pages.Take()
 		if !ok {
 			return int64(i)
 		}
@@ -107,7 +107,7 @@ func (k *core) givePages(addr, count uint64) int64 {
 		return -int64(linux.EFAULT)
 	}
 	for i := range count {
-		k.frames.Free(*word(addr + i*8))
+		k.pages.Free(*word(addr + i*8))
 	}
 	return 0
 }
@@ -117,7 +117,7 @@ func (k *core) newRoot() int64 {
 	if !k.pinRoot() {
 		return -int64(linux.ENOMEM)
 	}
-	pa, ok := k.frames.Alloc()
+	pa, ok := k.pages.Alloc()
 	if !ok {
 		return -int64(linux.ENOMEM)
 	}
@@ -134,7 +134,7 @@ func (k *core) pinRoot() bool {
 	}
 	const each = 512 * amd64.HugePageSize // number of bytes that one entry of the root table covers
 	for va := uint64(boot.DynamicLow); va < boot.DynamicHigh; va += each {
-		if !k.tables.Reserve(va, k.allocFrame) {
+		if !k.tables.Reserve(va, k.allocPage) {
 			return false
 		}
 	}
@@ -142,7 +142,7 @@ func (k *core) pinRoot() bool {
 	return true
 }
 
-// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's.
+// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's address space.
 func (k *core) retire(c *cpu, root uint64) {
 	atomic.StoreUint64(&k.retired, root)
 	k.forget(c)
@@ -169,8 +169,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
-// context. Then it drops all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It first stores the x87 state that the processor
+// still holds for a thread in ring 3. Then it drops all translations, or leaves the address space if that is retired.
 func (k *core) forget(c *cpu) {
 	c.save()
 	if c.root != atomic.LoadUint64(&k.retired) {

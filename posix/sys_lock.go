@@ -20,6 +20,10 @@ func (p *Process) Flock(fd, how int) Errno {
 	if errno != 0 {
 		return errno
 	}
+	const mandatory = 32 // LOCK_MAND, which Linux no longer supports and ignores
+	if how&mandatory != 0 {
+		return 0
+	}
 	node := f.Place().Node
 	want := lock.Whole(f, how&^linux.LOCK_NB == linux.LOCK_EX)
 	switch how &^ linux.LOCK_NB {
@@ -38,6 +42,9 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	f, errno := p.real(fd, linux.EBADF)
 	if errno != 0 {
 		return errno
+	}
+	if l.Type != linux.F_RDLCK && l.Type != linux.F_WRLCK && (cmd == linux.F_GETLK || cmd == linux.F_OFD_GETLK) {
+		return linux.EINVAL
 	}
 	want := lock.Lock{Owner: p.own, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
 	if cmd >= linux.F_OFD_GETLK {

@@ -145,11 +145,11 @@ func (p *Process) packControl(control []Control) Errno {
 		if c.Level != linux.SOL_SOCKET || c.Type != linux.SCM_RIGHTS {
 			continue
 		}
-		if len(c.Data)%4 != 0 || len(c.Data) > maxPassed*4 {
+		if len(c.Data) > maxPassed*4 {
 			p.dropControl(control[:i])
 			return linux.EINVAL
 		}
-		for b := c.Data; len(b) > 0; b = b[4:] {
+		for b := c.Data; len(b) >= 4; b = b[4:] { // Linux ignores the rest
 			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
 			if o == nil || !o.Hold() {
 				p.dropControl(control[:i+1])

@@ -11,8 +11,7 @@ import (
 
 // Calls about offsets and sizes of files: lseek, pread, ftruncate, fsync.
 
-// Lseek implements lseek(2). It returns the new offset. Errors: EBADF, ESPIPE, EINVAL, ENXIO,
-// EOVERFLOW.
+// Lseek implements lseek(2). It returns the new offset. Errors: EBADF, ESPIPE, EINVAL, ENXIO.
 func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
 	f, errno := p.real(fd, linux.ESPIPE)
 	if errno != 0 {
@@ -180,8 +179,12 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	if _, errno := p.get(out); errno != 0 {
+	o, errno := p.get(out)
+	switch {
+	case errno != 0:
 		return -1, errno
+	case !o.MayWrite():
+		return -1, linux.EBADF
 	}
 	at, errno := f.position(offset)
 	if errno != 0 {

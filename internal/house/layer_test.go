@@ -123,8 +123,8 @@ const layers = `
 
 	# Ring 0: the processor, how a guest is loaded, and the core under the runtime.
 	NONE < boot < boot/acpi;
-	NONE < arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper;
-	boot/acpi, arch/amd64, kernel/frame, kernel/space, kernel/thread, kernel/timekeeper < kernel;
+	NONE < arch/amd64, kernel/page, kernel/space, kernel/thread, kernel/timekeeper;
+	boot/acpi, arch/amd64, kernel/page, kernel/space, kernel/thread, kernel/timekeeper < kernel;
 	arch/amd64 < kernel/signal < kernel;
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made

@@ -66,8 +66,8 @@ func (s *Space) Find(addr uint64) (Region, bool) {
 	return s.regions[i], true
 }
 
-// contains reports whether start to end is a non-empty range of whole pages in this space.
-func (s *Space) contains(start, end uint64) bool {
+// Contains reports whether start to end is a non-empty range of whole pages in this space.
+func (s *Space) Contains(start, end uint64) bool {
 	return start < end && start >= s.low && end <= s.high && (start|end)%PageSize == 0
 }
 
@@ -90,7 +90,7 @@ func (s *Space) Reserve(hint, size, align uint64, rights Rights) (uint64, bool) 
 	if size == 0 || size%PageSize != 0 || size > s.high-s.low {
 		return 0, false
 	}
-	if end := hint + size; s.contains(hint, end) && s.isFree(hint, end) {
+	if end := hint + size; s.Contains(hint, end) && s.isFree(hint, end) {
 		return hint, s.Set(hint, end, rights)
 	}
 	start, ok := s.gap(s.cursor, s.high, size, align)
@@ -107,7 +107,7 @@ func (s *Space) Reserve(hint, size, align uint64, rights Rights) (uint64, bool) 
 }
 
 // Free reports whether start to end is a range of this space in which no address is in use.
-func (s *Space) Free(start, end uint64) bool { return s.contains(start, end) && s.isFree(start, end) }
+func (s *Space) Free(start, end uint64) bool { return s.Contains(start, end) && s.isFree(start, end) }
 
 func (s *Space) isFree(start, end uint64) bool {
 	i := s.search(start)
@@ -142,7 +142,7 @@ func (s *Space) Clear(start, end uint64) bool {
 
 // replace removes the range from start to end from all regions, and then adds region if put is set.
 func (s *Space) replace(start, end uint64, region Region, put bool) bool {
-	if !s.contains(start, end) {
+	if !s.Contains(start, end) {
 		return false
 	}
 	// The regions from first up to last are affected. A piece of the first and of the last may remain.

@@ -204,6 +204,7 @@ func (t *Table) HasReady() bool { return t.ready.head != None }
 // Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
 // result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.
 func (t *Table) Wait(id ID, key uint64, deadline, late int64) {
+	deadline = max(deadline, 1) // earlier deadlines have passed, too; earliest does not use 0 for a time
 	th := t.At(id)
 	th.State, th.key, th.deadline, th.late = Waiting, key, deadline, late
 	t.add(&t.waiting[bucket(key)], id)
@@ -242,7 +243,7 @@ func (t *Table) wake(id ID, result int64) {
 	t.Put(id)
 }
 
-// Wake makes up to n threads that wait for a key Ready, with a result. It returns how many it has woken.
+// Wake makes up to n threads Ready that wait for a key, and sets their result. It returns how many it has woken.
 func (t *Table) Wake(key uint64, n int, result int64) int {
 	woken := 0
 	for id := t.waiting[bucket(key)].head; id != None && woken < n; {
@@ -256,7 +257,7 @@ func (t *Table) Wake(key uint64, n int, result int64) int {
 	return woken
 }
 
-// Interrupt makes a Waiting thread Ready, with a result. It reports false for a thread in another state.
+// Interrupt makes a Waiting thread Ready and sets its result. It reports false for a thread in another state.
 func (t *Table) Interrupt(id ID, result int64) bool {
 	if t.At(id).State != Waiting {
 		return false

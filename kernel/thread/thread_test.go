@@ -194,3 +194,20 @@ func (t *Table) check(tt *testing.T) {
 		}
 	}
 }
+
+// A deadline before the start of the clock has passed: the thread is woken by the next Expire, whatever deadlines others have.
+func TestPastDeadlines(t *testing.T) {
+	for _, deadline := range []int64{0, -1, -1 << 63, 1} {
+		for _, other := range []int64{Never, 1000} {
+			tab, ids := newThreads(t, 2)
+			tab.Wait(ids[0], 4, other, -1)
+			tab.Wait(ids[1], 8, deadline, -2)
+			if n := tab.Expire(1); n != 1 || tab.At(ids[1]).Result != -2 || tab.At(ids[0]).State != Waiting {
+				t.Errorf("deadline %d: %d threads are woken, result %d", deadline, n, tab.At(ids[1]).Result)
+			}
+			if got := tab.Earliest(); got != other {
+				t.Errorf("deadline %d: the next is %d, want %d", deadline, got, other)
+			}
+		}
+	}
+}

@@ -36,15 +36,31 @@ func (c Caller) discard(addr uint64, n int) (uint64, linux.Errno) {
 }
 
 func pread(c Caller, a Args) (uint64, linux.Errno) {
-	if int64(a.A4) < 0 {
-		return fail(linux.EINVAL)
+	if errno := checkRange(a, c.Process.Pread); errno != 0 {
+		return fail(errno)
 	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
 }
 
+// checkRange checks the offset of pread64(2) and pwrite64(2), and the end of the range: EINVAL. The descriptor is checked
+// before the end, by a transfer of no bytes.
+func checkRange(a Args, transfer func(fd int, b []byte, offset int64) (int, linux.Errno)) linux.Errno {
+	offset, n := int64(a.A4), int64(a.A3)
+	if offset < 0 {
+		return linux.EINVAL
+	}
+	if n <= 0 || offset+n >= 0 {
+		return 0
+	}
+	if _, errno := transfer(fd(a.A1), nil, offset); errno == linux.EBADF || errno == linux.ESPIPE {
+		return errno
+	}
+	return linux.EINVAL
+}
+
 func pwrite(c Caller, a Args) (uint64, linux.Errno) {
-	if int64(a.A4) < 0 {
-		return fail(linux.EINVAL)
+	if errno := checkRange(a, c.Process.Pwrite); errno != 0 {
+		return fail(errno)
 	}
 	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pwrite(fd(a.A1), b, int64(a.A4)) })
 }
@@ -61,11 +77,17 @@ func writev(c Caller, a Args) (uint64, linux.Errno) {
 const ownOffset = -1
 
 func preadv(c Caller, a Args) (uint64, linux.Errno) {
+	if int64(a.A4) < 0 {
+		return fail(linux.EINVAL)
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
 }
 
 func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	offset := int64(a.A4)
+	if offset < 0 {
+		return fail(linux.EINVAL)
+	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)
 		offset += int64(max(n, 0))
@@ -287,6 +309,9 @@ const longest = 1<<31 - pageSize
 func length(a uint64) int { return int(min(a, longest)) }
 
 func splice(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A5 == 0 { // Linux then checks nothing else
+		return fail(0)
+	}
 	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {
 		return c.Process.Splice(fd(a.A1), from, fd(a.A3), to, length(a.A5), unsigned(a.A6))
 	})
@@ -351,6 +376,12 @@ func getdents64(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func lseek(c Caller, a Args) (uint64, linux.Errno) {
+	if uint32(a.A3) > linux.SEEK_HOLE {
+		if errno := c.opened(fd(a.A1)); errno != 0 {
+			return fail(errno)
+		}
+		return fail(linux.EINVAL)
+	}
 	at, errno := c.Process.Lseek(fd(a.A1), int64(a.A2), number(a.A3))
 	return uint64(at), errno
 }

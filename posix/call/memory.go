@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
 // Memory is the memory of a caller, by address. Its methods return EFAULT for a bad address. A call may
@@ -146,7 +147,7 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	}
 	switch {
 	case errno != 0:
-		return 0, c.orClosed(fd, errno)
+		return 0, c.orClosed(fd, errno, (*file.Description).MayRead)
 	case b != nil || n == 0:
 		return result(read(b))
 	}
@@ -168,22 +169,23 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	}
 	switch {
 	case errno != 0:
-		return 0, c.orClosed(fd, errno)
+		return 0, c.orClosed(fd, errno, (*file.Description).MayWrite)
 	case b != nil || n == 0:
 		return result(write(b))
 	}
 	l := c.borrow(min(n, most))
 	defer l.giveBack()
 	if errno := c.Memory.Read(l.b, addr); errno != 0 {
-		return 0, c.orClosed(fd, errno)
+		return 0, c.orClosed(fd, errno, (*file.Description).MayWrite)
 	}
 	return result(write(l.b))
 }
 
-// orClosed returns EBADF if fd is not open, and errno otherwise. Linux checks the descriptor before other arguments.
-func (c Caller) orClosed(fd int, errno linux.Errno) linux.Errno {
-	if closed := c.opened(fd); closed != 0 {
-		return closed
+// orClosed returns EBADF if fd is not open, or not for this use, and errno otherwise. Linux checks the descriptor before
+// other arguments.
+func (c Caller) orClosed(fd int, errno linux.Errno, allows func(*file.Description) bool) linux.Errno {
+	if o := c.Process.Opened(fd); o == nil || o.Flags.Load()&linux.O_PATH != 0 || !allows(o) {
+		return linux.EBADF
 	}
 	return errno
 }

@@ -56,6 +56,10 @@ func openat2(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func (c Caller) access(dir int, addr uint64, mode uint32, flags int) (uint64, linux.Errno) {
+	const modes = 7 // R_OK, W_OK and X_OK together
+	if mode&^modes != 0 {
+		return fail(linux.EINVAL)
+	}
 	return c.withPath(addr, func(name string) linux.Errno { return c.Process.AccessAt(dir, name, mode, flags) })
 }
 
@@ -75,6 +79,9 @@ func (c Caller) mknod(dir int, addr uint64, mode uint32, device uint64) (uint64,
 }
 
 func (c Caller) unlink(dir int, addr uint64, flags int) (uint64, linux.Errno) {
+	if flags&^linux.AT_REMOVEDIR != 0 {
+		return fail(linux.EINVAL)
+	}
 	return c.withPath(addr, func(name string) linux.Errno { return c.Process.UnlinkAt(dir, name, flags) })
 }
 
@@ -111,6 +118,9 @@ func (c Caller) readlink(dir int, addr, to uint64, n int) (uint64, linux.Errno) 
 	name, errno := c.path(addr)
 	if errno != 0 {
 		return fail(errno)
+	}
+	if name == "" && dir == linux.AT_FDCWD { // the working folder, which is not a link
+		return fail(linux.ENOENT)
 	}
 	text, errno := c.Process.ReadlinkAt(dir, name)
 	if errno != 0 {
@@ -249,6 +259,10 @@ func memfdCreate(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func inotifyAddWatch(c Caller, a Args) (uint64, linux.Errno) {
+	const bits = 0xf700_efff // all events and flags of inotify(7)
+	if uint32(a.A3)&bits == 0 {
+		return fail(linux.EINVAL)
+	}
 	name, errno := c.path(a.A2)
 	if errno != 0 {
 		return fail(errno)

@@ -8,7 +8,20 @@ import (
 
 // Calls of the sockets API, except for messages.
 
+// socketFlags are the bits of a socket's type that do not select a type: SOCK_NONBLOCK and SOCK_CLOEXEC are allowed.
+const socketFlags = ^0xf &^ (linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC)
+
+func socketCall(c Caller, a Args) (uint64, linux.Errno) {
+	if number(a.A2)&socketFlags != 0 {
+		return fail(linux.EINVAL)
+	}
+	return result(c.Process.Socket(number(a.A1), number(a.A2), number(a.A3)))
+}
+
 func socketpair(c Caller, a Args) (uint64, linux.Errno) {
+	if number(a.A2)&socketFlags != 0 {
+		return fail(linux.EINVAL)
+	}
 	fds, errno := c.Process.SocketPair(number(a.A1), number(a.A2), number(a.A3))
 	return c.pair(a.A4, fds, errno)
 }

@@ -24,7 +24,7 @@ var filesRows = []Row{
 	}},
 	{linux.SYS_SENDFILE, "sendfile", "ffpn", Personality, Restarts, fromTree, 0, sendfile},
 	{linux.SYS_FCNTL, "fcntl", "fip", Personality | Runtime | Core, Restarts, fewFcntls, 0, fcntl},
-	{linux.SYS_FLOCK, "flock", "fi", Personality, Restarts, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
+	{linux.SYS_FLOCK, "flock", "fi", Personality, Restarts, filesOfTree, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.Flock(fd(a.A1), number(a.A2)))
 	}},
 	{linux.SYS_FSYNC, "fsync", "f", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {

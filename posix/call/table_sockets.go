@@ -4,9 +4,7 @@ import "loam/abi/linux"
 
 // Rows of Table: sockets.
 var socketsRows = []Row{
-	{linux.SYS_SOCKET, "socket", "iii", Personality, Unaffected, fewSockets, 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return result(c.Process.Socket(number(a.A1), number(a.A2), number(a.A3)))
-	}},
+	{linux.SYS_SOCKET, "socket", "iii", Personality, Unaffected, fewSockets, 0, socketCall},
 	{linux.SYS_SOCKETPAIR, "socketpair", "iiip", Personality, Unaffected, "", 0, socketpair},
 	{linux.SYS_CONNECT, "connect", "fpn", Personality, Restarts, "", 0, connect},
 	{linux.SYS_ACCEPT, "accept", "fpp", Personality, Restarts, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {

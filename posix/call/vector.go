@@ -57,14 +57,23 @@ func (c Caller) element(e *linux.Iovec, addr uint64) (errno linux.Errno) {
 	return errno
 }
 
-// check rejects negative lengths, and an overflow of their sum.
+// check rejects negative lengths, and buffers that no address space has room for. It cuts off what exceeds the largest
+// transfer of a call.
 func (v vector) check() linux.Errno {
-	total := int64(0)
 	for _, e := range v {
-		if int64(e.Len) < 0 || total+int64(e.Len) < 0 {
+		if int64(e.Len) < 0 {
 			return linux.EINVAL
 		}
-		total += int64(e.Len)
+	}
+	const largest = 1 << 47 // size of the lower half of an address space, in bytes
+	left := uint64(longest)
+	for i := range v {
+		e := &v[i]
+		if e.Len > largest || e.Base+e.Len < e.Base {
+			return linux.EFAULT
+		}
+		e.Len = min(e.Len, left)
+		left -= e.Len
 	}
 	return 0
 }

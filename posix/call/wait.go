@@ -211,7 +211,8 @@ func (c Caller) selectSets(a Args, timeout time.Duration) (uint64, linux.Errno) 
 	if n < 0 {
 		return fail(linux.EINVAL)
 	}
-	words := (min(n, mostSelected) + wordBits - 1) / wordBits
+	n = min(n, mostSelected)
+	words := (n + wordBits - 1) / wordBits
 	addrs := [3]uint64{a.A2, a.A3, a.A4}
 	var s sets
 	for i, addr := range addrs {

@@ -8,7 +8,7 @@ import (
 // Calls about scheduling and descriptors of processes (posix/wishes.go).
 
 func schedSetscheduler(c Caller, a Args) (uint64, linux.Errno) {
-	priority, errno := c.schedParam(a.A3)
+	priority, errno := c.schedParam(a.A1, a.A3)
 	if errno != 0 {
 		return fail(errno)
 	}
@@ -17,7 +17,7 @@ func schedSetscheduler(c Caller, a Args) (uint64, linux.Errno) {
 
 // schedSetparam implements sched_setparam(2), which sets the priority and leaves the policy unchanged.
 func schedSetparam(c Caller, a Args) (uint64, linux.Errno) {
-	priority, errno := c.schedParam(a.A2)
+	priority, errno := c.schedParam(a.A1, a.A2)
 	if errno != 0 {
 		return fail(errno)
 	}
@@ -28,9 +28,9 @@ func schedSetparam(c Caller, a Args) (uint64, linux.Errno) {
 	return fail(c.Process.SetScheduler(int32(a.A1), policy, priority))
 }
 
-// schedParam reads a struct sched_param. Errors: EINVAL for the address 0.
-func (c Caller) schedParam(addr uint64) (int, linux.Errno) {
-	if addr == 0 {
+// schedParam reads a struct sched_param for a process. Errors: EINVAL for the address 0 and for a negative process ID.
+func (c Caller) schedParam(pid, addr uint64) (int, linux.Errno) {
+	if addr == 0 || int32(pid) < 0 {
 		return 0, linux.EINVAL
 	}
 	v, errno := c.readUint32(addr)

@@ -12,7 +12,7 @@ import (
 
 // kernelCode matches the functions of the kernel: of these packages, and the random number generator ChaCha8 of the
 // standard library. They may call functions of package runtime only as mayCall permits.
-var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(frame|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64|exec/vdso)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
+var kernelCode = regexp.MustCompile(`^loam/(kernel|kernel/(page|space|thread|signal|timekeeper)|boot|boot/acpi|arch/amd64|exec/vdso)\.|^math/rand/v2\.\(\*ChaCha8\)\.|^internal/chacha8rand\.`)
 
 // mayCall matches the functions of package runtime that the kernel may call. They neither allocate nor depend on
 // the current goroutine. The functions named panic report a wrong index, and end in a crash with a trace.

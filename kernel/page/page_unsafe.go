@@ -1,4 +1,4 @@
-// Package frame allocates physical memory, in pages of 4 KiB and in blocks of 2 MiB, the processor's big pages.
+// Package page allocates physical memory, in pages of 4 KiB and in blocks of 2 MiB, the processor's big pages.
 //
 // A block is whole while all its pages are free. Single pages come from a block that is not whole, if there is one,
 // to keep other blocks whole. A block becomes whole again when its last page is freed.
@@ -8,7 +8,7 @@
 // limit), so memory is not touched before it is used.
 //
 // The package does not use Go's allocator and does not lock: the caller provides the locking.
-package frame
+package page
 
 import "unsafe"
 

@@ -1,4 +1,4 @@
-package frame
+package page
 
 import (
 	"math/rand/v2"

@@ -1,0 +1,356 @@
+package kernel
+
+import (
+	"testing"
+
+	"loam/abi/linux"
+	"loam/arch/amd64"
+	"loam/boot"
+	"loam/kernel/thread"
+)
+
+// Calls of drivers: interrupts, registers, memory for devices; and the calls of package kernel/user.
+
+// Registers of an I/O APIC, as words of memory, and the lower half of the entry of an input (82093AA data sheet).
+const (
+	ioapicSelect = 0
+	ioapicWindow = 4
+	ioapicEntry  = 0x10
+)
+
+// poller makes the first thread wait for interrupts, and returns another thread that runs.
+func (u user) poller() (waits, runs thread.ID) {
+	u.t.Helper()
+	u.t.Cleanup(func() { Rung = 0 })
+	waits, runs = u.cpu.current, u.clone()
+	u.call(CallPoll, ^uint64(0))
+	u.current(runs)
+	return waits, runs
+}
+
+// A line is connected to the first CPU and a vector of its own. It is masked when the interrupt is closed.
+func TestLines(t *testing.T) {
+	u := newUsers(t, 1)[0]
+	first, second := u.addIOAPIC(0, 24), u.addIOAPIC(24, 8)
+	for _, c := range []struct {
+		gsi, flags uint64
+		number     int64
+		chip       *[8]uint32
+		input      uint32
+		entry      uint32 // without the vector
+	}{
+		{4, 0, 0, first, 4, 0},
+		{23, amd64.IOAPICLevel, 1, first, 23, amd64.IOAPICLevel},
+		{24, amd64.IOAPICLow, 2, second, 0, amd64.IOAPICLow},
+		{31, 1<<32 - 1, 3, second, 7, amd64.IOAPICLow | amd64.IOAPICLevel}, // other flags are not passed on
+		{32, 0, -int64(linux.ENXIO), nil, 0, 0},
+		{1 << 40, 0, -int64(linux.ENXIO), nil, 0, 0},
+	} {
+		u.want(c.number, CallLine, c.gsi, c.flags)
+		if c.chip == nil {
+			continue
+		}
+		vector := amd64.VectorDevice + uint32(c.number)
+		check := func(what string, want uint32) {
+			t.Helper()
+			if c.chip[ioapicSelect] != ioapicEntry+2*c.input || c.chip[ioapicWindow] != want {
+				t.Errorf("line %d is %s: register %#x has %#x, want %#x", c.gsi, what, c.chip[ioapicSelect], c.chip[ioapicWindow], want)
+			}
+		}
+		check("open", c.entry|vector)
+	}
+	u.want(0, CallClose, 2)
+	if got := second[ioapicWindow]; got&amd64.IOAPICMasked == 0 {
+		t.Errorf("the closed line has the entry %#x", got)
+	}
+	u.want(2, CallMessage) // the number is free again
+	u.want(0, CallDone, 2) // a message has no line
+}
+
+// A level-triggered line is masked from its interrupt until the driver has served the device. Otherwise it would interrupt
+// again and again.
+func TestLevelTriggered(t *testing.T) {
+	for _, level := range []bool{true, false} {
+		u := newUsers(t, 1)[0]
+		chip := u.addIOAPIC(0, 24)
+		flags := uint64(0)
+		if level {
+			flags = amd64.IOAPICLevel
+		}
+		number := uint64(u.call(CallLine, 9, flags))
+		waits, _ := u.poller()
+		u.interrupt(amd64.VectorDevice + number)
+		if masked := chip[ioapicWindow]&amd64.IOAPICMasked != 0; masked != level {
+			t.Errorf("level %v: the line is masked: %v", level, masked)
+		}
+		if Rung != 1<<number {
+			t.Errorf("bits %#x", Rung)
+		}
+		u.yields(1)
+		u.resumed(waits, 0)
+		u.want(0, CallDone, number)
+		if chip[ioapicWindow]&amd64.IOAPICMasked != 0 {
+			t.Errorf("level %v: the line stays masked", level)
+		}
+		Rung = 0
+	}
+}
+
+// Interrupts that arrive together are all recorded. One of another vector is ignored.
+func TestSeveralInterrupts(t *testing.T) {
+	u := newUsers(t, 1)[0]
+	for i := range 5 {
+		u.want(int64(i), CallMessage)
+	}
+	waits, _ := u.poller()
+	u.cpu.rung = 1<<1 | 1<<4
+	u.interrupt(amd64.VectorDevice + 3)
+	if Rung != 1<<1|1<<3|1<<4 || u.cpu.rung != 0 {
+		t.Errorf("bits %#x, not served: %#x", Rung, u.cpu.rung)
+	}
+	u.yields(1)
+	u.resumed(waits, 0)
+	Rung = 0
+	u.interrupt(amd64.VectorLegacy + 7)
+	u.interrupt(amd64.VectorSpurious)
+	if Rung != 0 {
+		t.Errorf("a spurious interrupt sets %#x", Rung)
+	}
+}
+
+// A message names the first CPU and the vector of its interrupt (SDM volume 3, 11.11).
+func TestMessageOf(t *testing.T) {
+	machineCore.cpus[0].apic = 3
+	defer func() { machineCore.cpus[0].apic = 0 }()
+	if address, data := MessageOf(5); address != 0xfee0_3000 || data != amd64.VectorDevice+5 {
+		t.Errorf("%#x, %#x", address, data)
+	}
+}
+
+// Registers are mapped uncached, with the offset in their page. Memory of the machine cannot be mapped in this way, and a
+// program cannot unmap registers with its memory.
+func TestMapRegisters(t *testing.T) {
+	m := newMachine(t, 1, 1) // registers are not pages of memory, which a check of pages would expect
+	u := user{m.cpus[0], t}
+	k := m.core
+	for _, c := range []struct{ pa, size uint64 }{{0xfee0_0000, 4096}, {0xfec0_0010, 4}, {0xe000_0ffc, 8}, {1 << 40, 64 << 10}} {
+		at := uint64(u.call(CallMapRegisters, c.pa, c.size))
+		for _, offset := range []uint64{0, c.size - 1} {
+			entry, size := k.tables.Lookup(at + offset)
+			const flags = amd64.PagePresent | amd64.PageWrite | amd64.PageUncached | amd64.PageNoExecute
+			if pa := amd64.Physical(entry) + (at+offset)%size; pa != c.pa+offset || entry&flags != flags {
+				t.Errorf("%#x is mapped to %#x with the entry %#x", c.pa+offset, pa, entry)
+			}
+		}
+		u.fails(linux.EFAULT, linux.SYS_GETRANDOM, at, 4, 0)
+	}
+	for _, c := range []struct {
+		pa, size uint64
+		want     linux.Errno
+	}{
+		{0x1000, 4096, linux.EBUSY}, {modelMemory - 1, 1, linux.EBUSY}, {modelMemory - 4096, 1 << 20, linux.EBUSY},
+		{1 << 40, 0, linux.EINVAL}, {1 << 40, 1<<30 + 1, linux.EINVAL}, {1 << 52, 1, linux.EINVAL}, {^uint64(0), 8, linux.EINVAL},
+	} {
+		u.fails(c.want, CallMapRegisters, c.pa, c.size)
+	}
+}
+
+// Memory for devices is contiguous and zeroed.
+func TestDeviceMemory(t *testing.T) {
+	m := newMachine(t, 1, 1) // the pages belong to no owner that a check of pages knows
+	u := user{m.cpus[0], t}
+	for _, count := range []uint64{1, 3, 512, 700} {
+		pa := uint64(u.call(CallAllocate, count))
+		b := m.core.physicalAt(pa, count*pageSize)
+		if pa%pageSize != 0 || b == nil {
+			t.Fatalf("%d pages at %#x", count, pa)
+		}
+		for i := range b {
+			if b[i] != 0 {
+				t.Fatalf("byte %d of %d pages is %d", i, count, b[i])
+			}
+		}
+		for i := range b {
+			b[i] = 0xaa
+		}
+	}
+	for _, count := range []uint64{0, modelMemory / pageSize, 1 << 52, ^uint64(0)} {
+		u.fails(linux.ENOMEM, CallAllocate, count)
+	}
+}
+
+// A byte has a physical address if its page is mapped, also in a big page.
+func TestPhysical(t *testing.T) {
+	u := newUsers(t, 1)[0]
+	tables := machineCore.tables
+	machineCore.tables = u.kernel().tables
+	defer func() { machineCore.tables = tables }()
+	const size = 4 * amd64.BigPageSize
+	at := u.memory(size/pageSize, protRead|protWrite)
+	if pa, ok := Physical(at); ok {
+		t.Errorf("memory that was not used is at %#x", pa)
+	}
+	for va := at; va < at+size; va += pageSize {
+		u.write(va+16, va)
+		pa, ok := Physical(va + 16)
+		if !ok || *word(uint64(u.kernel().window) + pa) != va {
+			t.Fatalf("%#x is at %#x, %v", va, pa, ok)
+		}
+	}
+}
+
+// Memory at a physical address can be read if the window maps it.
+func TestPhysicalAt(t *testing.T) {
+	k := newMachine(t, 1, 1).core
+	for _, c := range []struct {
+		pa, size uint64
+		ok       bool
+	}{
+		{0, 1, true}, {0, modelMemory, true}, {modelMemory - 8, 8, true}, {modelMemory - 8, 9, false},
+		{modelMemory, 0, true}, {modelMemory + 1, 0, false}, {1 << 63, 1 << 63, false}, {8, ^uint64(0), false},
+	} {
+		if b := k.physicalAt(c.pa, c.size); (b != nil) != c.ok || c.ok && uint64(len(b)) != c.size {
+			t.Errorf("%d bytes at %#x: %d bytes", c.size, c.pa, len(b))
+		}
+	}
+	k.machine.Usable[1], k.machine.Ranges = boot.Range{Start: 1 << 32, End: 1<<32 + 8192}, 2
+	for _, c := range []struct {
+		pa, size uint64
+		ok       bool
+	}{
+		{0, modelMemory, true}, {0, modelMemory + 1, false}, {modelMemory, 1, false}, {1 << 32, 8192, true}, {1<<32 + 1, 8192, false},
+		{1<<32 - 1, 2, false}, {1 << 32, ^uint64(0), false},
+	} {
+		if got := k.usable(c.pa, c.size); got != c.ok {
+			t.Errorf("%d bytes at %#x are memory: %v", c.size, c.pa, got)
+		}
+	}
+}
+
+// Ring 3 gets pages until only a reserve is left, and can give them back.
+func TestTakeAndGive(t *testing.T) {
+	u := newUsers(t, 1)[0]
+	const most = 1 << 16
+	at := u.memory(most*8/pageSize, protRead|protWrite)
+	u.write(at, 0)
+	u.want(3, CallTake, at, 3)
+	seen := map[uint64]bool{}
+	for i := range uint64(3) {
+		pa := u.read(at + 8*i)
+		if pa%pageSize != 0 || pa == 0 || seen[pa] {
+			t.Errorf("page %#x", pa)
+		}
+		seen[pa] = true
+	}
+	u.want(0, CallTake, at, 0)
+	u.want(0, CallGive, at, 3)
+	u.fails(linux.EFAULT, CallTake, at, most+1)
+	u.fails(linux.EFAULT, CallGive, at, 1<<62)
+
+	taken := u.call(CallTake, at, most)
+	free, total := u.kernel().pages.Pages()
+	if taken <= 0 || free != total/reserved {
+		t.Errorf("%d pages were taken, and %d of %d are left", taken, free, total)
+	}
+	u.want(0, CallTake, at, 1)
+	u.want(0, CallGive, at, uint64(taken))
+	if now, _ := u.kernel().pages.Pages(); now != free+uint64(taken) {
+		t.Errorf("%d pages are free, want %d", now, free+uint64(taken))
+	}
+}
+
+// A new address space has an empty lower half and the kernel's upper half, which later changes reach, too.
+func TestNewAddressSpace(t *testing.T) {
+	m := newMachine(t, 1, 1) // the root is a page of no owner that a check of pages knows
+	u := user{m.cpus[0], t}
+	k := m.core
+	root := uint64(u.call(CallSpace))
+	entries := func(pa uint64) []byte { return bytesAt(uint64(k.window)+pa, pageSize) }
+	for i, b := range entries(root)[:pageSize/2] {
+		if b != 0 {
+			t.Fatalf("byte %d of the lower half is %d", i, b)
+		}
+	}
+	if string(entries(root)[pageSize/2:]) != string(entries(k.tables.Root)[pageSize/2:]) {
+		t.Error("the upper half is not the kernel's")
+	}
+	if !k.tables.Pinned {
+		t.Error("the kernel's root table may change")
+	}
+	k.tables.Map(boot.DynamicHigh-pageSize, 0x5000, pageSize, amd64.PageWrite, k.allocPage)
+	copyOf := k.tables
+	copyOf.Root = root
+	if entry, _ := copyOf.Lookup(boot.DynamicHigh - pageSize); amd64.Physical(entry) != 0x5000 {
+		t.Errorf("a page that was mapped later has the entry %#x", entry)
+	}
+	if again := u.call(CallSpace); again <= 0 || uint64(again) == root {
+		t.Errorf("another root: %#x", again)
+	}
+}
+
+// A CPU that leaves an address space switches to the kernel's. Any other CPU drops its translations.
+func TestRetire(t *testing.T) {
+	const root = 0x7000
+	for _, uses := range []bool{true, false} {
+		u := newUsers(t, 1)[0]
+		k, before := u.kernel(), u.flushes
+		if uses {
+			u.cpu.root, u.cpu.active, u.cr3 = root, 1, root
+		}
+		u.want(0, CallRetire, root)
+		if u.cpu.root != k.tables.Root || u.cr3 != k.tables.Root || u.flushes == before {
+			t.Errorf("uses %v: root %#x, CR3 %#x, want %#x", uses, u.cpu.root, u.cr3, k.tables.Root)
+		}
+		if uses && u.cpu.active != 0 {
+			t.Error("the CPU is in the set of the address space")
+		}
+		if k.retired != 0 {
+			t.Errorf("%#x is being retired", k.retired)
+		}
+	}
+}
+
+// CallFlush flushes the CPUs of its set. CallKick and CallSave ignore CPUs that do not exist.
+func TestUserRequests(t *testing.T) {
+	all := newUsers(t, 2)
+	u, other := all[0].on(), all[1]
+	before := u.flushes
+	u.want(0, CallFlush, 2, 0)
+	if u.flushes != before || !other.cpu.flush.open() {
+		t.Error("the set names the other CPU")
+	}
+	u.want(0, CallFlush, 1, 0)
+	if u.flushes == before {
+		t.Error("the set names this CPU")
+	}
+	kicks := u.machine.kicks
+	u.want(0, CallKick, 1)
+	u.want(0, CallKick, 2)
+	u.want(0, CallKick, ^uint64(0))
+	if u.machine.kicks != kicks+1 {
+		t.Errorf("%d interrupts", u.machine.kicks-kicks)
+	}
+	u.want(0, CallSave, 0)
+	u.want(0, CallSave, 9)
+	u.fails(linux.ENOSYS, CallClock+1)
+}
+
+// The state of the x87 unit stays in the processor until another CPU needs it. Saving it stores the base of GS, too.
+func TestSaveContext(t *testing.T) {
+	u := newUsers(t, 1)[0]
+	at := u.memory(1, protRead|protWrite)
+	u.write(at+ContextGSBase, 0)
+	u.write(at+ContextLive, 1)
+	const msrKernelGS = 0xc000_0102
+	u.msrs[msrKernelGS] = 0x1234
+	u.cpu.user = uintptr(at)
+	u.want(0, CallSave, 0)
+	if base, live := u.read(at+ContextGSBase), u.read(at+ContextLive); base != 0x1234 || live != 0 || u.cpu.user != 0 {
+		t.Errorf("base %#x, live %d, context %#x", base, live, u.cpu.user)
+	}
+	u.write(at+ContextLive, 1)
+	u.want(0, CallSave, 0) // there is nothing to save
+	if u.read(at+ContextLive) != 1 {
+		t.Error("a context is saved that is not in the processor")
+	}
+}
