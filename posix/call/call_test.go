@@ -175,7 +175,7 @@ func (readOnly) Write(_ uint64, b []byte) linux.Errno {
 	return linux.EFAULT
 }
 
-// select, pselect6 and ppoll write back what is left of the timeout. A timeout that cannot be written is no error.
+// select, pselect6 and ppoll write the remaining time to the timeout. A timeout that cannot be written is no error.
 func TestTimeLeft(t *testing.T) {
 	c, m := newCaller(t, 256)
 	must(t)(do(c, linux.SYS_PIPE, base))

@@ -130,7 +130,7 @@ func (c Caller) timevalTimeout(addr uint64) (time.Duration, linux.Errno) {
 	return time.Duration(t.Nano()), 0
 }
 
-// putTimespecLeft writes what is left of the timeout of a wait to the struct timespec at addr. Like Linux, it writes nothing
+// putTimespecLeft writes the remaining time of a wait to the struct timespec at addr. Like Linux, it writes nothing
 // if the timeout is 0 or forever, and it ignores an error: the timeout may be in memory that is read-only.
 func (c Caller) putTimespecLeft(addr uint64, timeout time.Duration, start time.Time) {
 	if timeout > 0 {
@@ -138,7 +138,7 @@ func (c Caller) putTimespecLeft(addr uint64, timeout time.Duration, start time.T
 	}
 }
 
-// timeLeft returns the nanoseconds that are left of the timeout of a wait that began at start. It is at least 0.
+// timeLeft returns the remaining nanoseconds of a wait that began at start, and at least 0.
 func timeLeft(timeout time.Duration, start time.Time) int64 {
 	return int64(max(0, timeout-time.Since(start)))
 }
