@@ -25,8 +25,10 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_PROCESS_VM_WRITEV: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.WriteAt(b, at); return n }, true)
 	},
-	linux.SYS_KCMP:            kcmp,
-	linux.SYS_GET_ROBUST_LIST: robustList,
+	linux.SYS_PROCESS_MADVISE:  processMadvise,
+	linux.SYS_PROCESS_MRELEASE: processMrelease,
+	linux.SYS_KCMP:             kcmp,
+	linux.SYS_GET_ROBUST_LIST:  robustList,
 	linux.SYS_RT_SIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.queueSignal(0, number(a.A1), number(a.A2), a.A3)
 	},
