@@ -32,6 +32,21 @@ func TestFlock(t *testing.T) {
 	})
 }
 
+// open without a free descriptor creates no file.
+func TestOpenWithoutDescriptor(t *testing.T) {
+	p := files(t)
+	first := fd(t)(p.OpenAt(linux.AT_FDCWD, "/", linux.O_PATH, 0))
+	var errno Errno
+	for errno == 0 {
+		_, errno = p.Dup(first)
+	}
+	_, errno = p.OpenAt(linux.AT_FDCWD, "/new", create, 0o600)
+	wantErrno(t, errno, linux.EMFILE, "no descriptor is free")
+	ok(t, p.Close(first))
+	_, errno = p.OpenAt(linux.AT_FDCWD, "/new", linux.O_PATH, 0)
+	wantErrno(t, errno, linux.ENOENT, "the file was not created")
+}
+
 // Locks of one process do not conflict with each other. Overlapping locks of open file descriptions do
 // (fcntl_locking(2)).
 func TestRangeLocks(t *testing.T) {
