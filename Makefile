@@ -74,8 +74,9 @@ kills: ## kill virtual machines KILLS times (default 20) while they run SQLite, 
 	@go test ./test/daemons -count=1 -timeout=600m -v -run=TestKills -kills=$${KILLS:-20}
 
 .PHONY: boots
-boots: ## 1000 boots of a small program in a row, for a quarter of an hour (LOAM_BOOTS=N for another number)
+boots: ## 1000 boots of a small program in a row, and 1000 of a Linux program with a child, for half an hour (LOAM_BOOTS=N for another number)
 	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel/image -count=1 -timeout=120m -v -run=TestBoots
+	@LOAM_BOOTS=$${LOAM_BOOTS:-1000} go test ./unikernel -count=1 -timeout=120m -v -run=TestLinuxBoots
 
 .PHONY: vmservers
 vmservers: ## well-known servers in virtual machines, ten minutes for each, half an hour in all; an interrupted run continues; writes docs/servers-vm.md

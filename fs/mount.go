@@ -92,6 +92,7 @@ type common struct {
 	watcher atomic.Pointer[Watcher] // the watcher; nil: none
 	cookies atomic.Uint32           // the newest value of Notice.Cookie
 	serial  atomic.Uint32           // number of the newest mount
+	memory  *mount                  // file system of SetMemory; nil: none
 }
 
 // NewTree returns a tree with one file system, mounted at "/".

@@ -45,11 +45,19 @@ type Sealable interface {
 	AddSeals(Seals) error
 }
 
-// OpenNameless creates a file without a name on the root's file system, and opens it for reading and
-// writing. It does not apply the umask. Errors: EOPNOTSUPP if the file system does not support such
-// files, ENOSPC.
+// SetMemory sets the file system for OpenNameless, before the tree is used. It is not mounted, so its files have no path.
+func (t *Tree) SetMemory(memory FileSystem) {
+	t.memory = &mount{fs: memory, device: deviceOf(memory, t.serial.Add(1))}
+}
+
+// OpenNameless creates a file without a name on the file system of Tree.SetMemory, or on the root's file system if there is
+// none, and opens the file for reading and writing. It does not apply the umask. Errors: EOPNOTSUPP if the file system does
+// not support such files, ENOSPC.
 func (v *View) OpenNameless(mode Mode) (*File, error) {
-	m := v.Tree.root
+	m := v.Tree.memory
+	if m == nil {
+		m = v.Tree.root
+	}
 	maker, ok := m.fs.(NamelessMaker)
 	if !ok {
 		return nil, linux.EOPNOTSUPP

@@ -67,6 +67,7 @@ type (
 	TimerSetting = timer.Setting
 	Event        = timer.Event
 	Sender       = timer.Sender
+	Expiry       = timer.Expiry
 )
 
 // EpollEvent is struct epoll_event.

@@ -32,6 +32,21 @@ func TestFlock(t *testing.T) {
 	})
 }
 
+// open without a free descriptor creates no file.
+func TestOpenWithoutDescriptor(t *testing.T) {
+	p := files(t)
+	first := fd(t)(p.OpenAt(linux.AT_FDCWD, "/", linux.O_PATH, 0))
+	var errno Errno
+	for errno == 0 {
+		_, errno = p.Dup(first)
+	}
+	_, errno = p.OpenAt(linux.AT_FDCWD, "/new", create, 0o600)
+	wantErrno(t, errno, linux.EMFILE, "no descriptor is free")
+	ok(t, p.Close(first))
+	_, errno = p.OpenAt(linux.AT_FDCWD, "/new", linux.O_PATH, 0)
+	wantErrno(t, errno, linux.ENOENT, "the file was not created")
+}
+
 // Locks of one process do not conflict with each other. Overlapping locks of open file descriptions do
 // (fcntl_locking(2)).
 func TestRangeLocks(t *testing.T) {
@@ -61,6 +76,12 @@ func TestRangeLocks(t *testing.T) {
 	}
 	c := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_RDONLY, 0))
 	wantErrno(t, lock(c, linux.F_SETLK, linux.F_WRLCK, 0, 1), linux.EBADF, "to write what is open for reading")
+	path := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_PATH, 0))
+	before := p.ranges.Len()
+	ok(t, p.Close(path))
+	if n := p.ranges.Len(); n != before {
+		t.Errorf("%d locks are held after the close of an O_PATH descriptor, and %d before", n, before)
+	}
 	ok(t, p.Close(c)) // releases all locks of the process
 	ok(t, lock(a, linux.F_OFD_SETLK, linux.F_WRLCK, 7, 5))
 	if n := p.ranges.Len(); n != 3 {

@@ -90,6 +90,9 @@ const terminalPath = "/dev/tty"
 // itself; fs.View.Open opens all other files. Opening a FIFO may block. Errors: those of fs.View.Open,
 // EBADF, ENXIO, EMFILE.
 func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, Errno) {
+	if flags&(linux.O_CREAT|linux.O_TRUNC) != 0 && p.fds.Full(p.mostFiles()) {
+		return -1, linux.EMFILE // checked first, so that no file is created or truncated
+	}
 	if fd, ok := p.descriptorIn(path); ok && flags&linux.O_NOFOLLOW == 0 {
 		return p.openAgain(fd, flags)
 	}

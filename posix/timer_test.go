@@ -11,8 +11,7 @@ import (
 
 // sent is a signal that a timer has sent.
 type sent struct {
-	thread int32
-	signal int
+	expiry Expiry
 	at     time.Duration
 }
 
@@ -28,14 +27,14 @@ func withTimers(t *testing.T) (*Process, func() []sent) {
 			}
 			return time.Since(begin)
 		},
-		Sender: func(thread int32, signal int) Errno {
-			if thread > 100 {
-				return linux.ESRCH
+		Sender: func(e Expiry) (bool, Errno) {
+			if e.Thread > 100 {
+				return false, linux.ESRCH
 			}
-			if signal != 0 {
-				c <- sent{thread, signal, time.Since(begin)}
+			if e.Signal != 0 {
+				c <- sent{e, time.Since(begin)}
 			}
-			return 0
+			return false, 0
 		},
 	})
 	t.Cleanup(p.fds.RemoveAll)
@@ -68,14 +67,14 @@ func TestInterval(t *testing.T) {
 			t.Errorf("%+v, %v", old, errno)
 		}
 		time.Sleep(10 * time.Second)
-		want := []sent{{0, linux.SIGALRM, 3 * time.Second}, {0, linux.SIGALRM, 4 * time.Second}}
+		want := []sent{{Expiry{Signal: linux.SIGALRM}, 3 * time.Second}, {Expiry{Signal: linux.SIGALRM}, 4 * time.Second}}
 		if all := got(); !slices.Equal(all, want) {
 			t.Errorf("%v, want %v", all, want)
 		}
 		p.Timers().SetInterval(linux.ITIMER_VIRTUAL, after(time.Second, 0))
 		time.Sleep(10 * time.Second)
 		all := got()
-		if len(all) != 1 || all[0].signal != linux.SIGVTALRM || all[0].at < 16500*time.Millisecond || all[0].at > 16600*time.Millisecond {
+		if len(all) != 1 || all[0].expiry.Signal != linux.SIGVTALRM || all[0].at < 16500*time.Millisecond || all[0].at > 16600*time.Millisecond {
 			t.Errorf("%v, want SIGVTALRM two seconds after 14.5 s", all)
 		}
 		if _, errno := p.Timers().SetInterval(3, after(1, 0)); errno != linux.EINVAL {
@@ -105,14 +104,17 @@ func TestTimers(t *testing.T) {
 				t.Errorf("clock %d, %+v: %v, want %v", c.clock, c.e, errno, c.want)
 			}
 		}
-		a, errno := p.Timers().Create(linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_THREAD_ID, Signal: 10, Thread: 5})
+		a, errno := p.Timers().Create(linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_THREAD_ID, Signal: 10, Thread: 5, Value: 4711})
 		ok(t, errno)
-		b, errno := p.Timers().Create(linux.CLOCK_REALTIME, Event{Notify: linux.SIGEV_SIGNAL, Signal: 12, Thread: 0})
+		b, errno := p.Timers().Create(linux.CLOCK_REALTIME, Event{Notify: linux.SIGEV_SIGNAL, Signal: 12, Thread: 0, ValueIsID: true})
 		ok(t, errno)
 		p.Timers().SetTime(a, 0, after(time.Second, 0))
 		p.Timers().SetTime(b, linux.TFD_TIMER_ABSTIME, after(time.Duration(time.Now().Add(2*time.Second).UnixNano()), 0))
 		time.Sleep(3 * time.Second)
-		want := []sent{{5, 10, time.Second}, {0, 12, 2 * time.Second}}
+		want := []sent{
+			{Expiry{Signal: 10, Thread: 5, Timer: a, Value: 4711}, time.Second},
+			{Expiry{Signal: 12, Timer: b, Value: uint64(b)}, 2 * time.Second},
+		}
 		if all := got(); !slices.Equal(all, want) {
 			t.Errorf("%v, want %v", all, want)
 		}

@@ -2,27 +2,36 @@ package task
 
 import (
 	"loam/abi/linux"
+	"loam/posix"
 	"loam/task/family"
 	"loam/task/signal"
 )
 
-// codeTimer is the signal.Info.Code of a timer of timer_create(2) (SI_TIMER).
-const codeTimer = -2
-
 // sendTimer is the posix.Sender of a process: it sends the signals of its timers.
-func (p *Process) sendTimer(thread int32, n int) linux.Errno {
+func (p *Process) sendTimer(e posix.Expiry) (merged bool, errno linux.Errno) {
 	p.system.mu.Lock()
 	defer p.system.mu.Unlock()
 	var to *Task
-	if thread != 0 {
-		if to = p.system.tasks[family.PID(thread)]; to == nil || to.process != p {
-			return linux.ESRCH
+	if e.Thread != 0 {
+		if to = p.system.tasks[family.PID(e.Thread)]; to == nil || to.process != p {
+			return false, linux.ESRCH
 		}
 	}
-	if n != 0 {
-		p.send(to, signal.Info{Signal: signal.Number(n), Code: codeTimer})
+	if e.Signal == 0 {
+		return false, 0
 	}
-	return 0
+	i := signal.TimerInfo(signal.Number(e.Signal), e.Timer, e.Value, uint32(e.Overrun))
+	if p.signals != nil {
+		pending := p.signals.Overrun
+		if to != nil {
+			pending = to.signals.Overrun
+		}
+		if pending(i) {
+			return true, 0
+		}
+	}
+	p.send(to, i)
+	return false, 0
 }
 
 // ring sends SIGALRM because the alarm has expired.

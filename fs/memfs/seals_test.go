@@ -32,6 +32,29 @@ func TestNameless(t *testing.T) {
 	}
 }
 
+// Files of memfd_create are on the file system of Tree.SetMemory, if there is one.
+func TestNamelessInMemory(t *testing.T) {
+	v := newView(memfs.Config{Files: 1})
+	if _, err := v.OpenNameless(0o600); err != linux.ENOSPC {
+		t.Fatalf("the root has room for one file: %v", err)
+	}
+	memory := memfs.New(memfs.Config{Files: 2})
+	v.Tree.SetMemory(memory)
+	f, err := v.OpenNameless(0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.AddSeals(fs.SealWrite); err != nil {
+		t.Error(err)
+	}
+	if u := memory.Usage(); u.FilesFree != 0 {
+		t.Errorf("%+v", u)
+	}
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // Seals forbid exactly the operations that fcntl(2) lists.
 func TestSeals(t *testing.T) {
 	for name, c := range map[string]struct {

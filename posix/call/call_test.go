@@ -165,6 +165,49 @@ func TestSelectErrors(t *testing.T) {
 	}
 }
 
+// readOnly is a Memory that cannot be written.
+type readOnly struct{ *flatMemory }
+
+func (readOnly) Write(_ uint64, b []byte) linux.Errno {
+	if len(b) == 0 {
+		return 0
+	}
+	return linux.EFAULT
+}
+
+// select, pselect6 and ppoll write the remaining time to the timeout. A timeout that cannot be written is no error.
+func TestTimeLeft(t *testing.T) {
+	c, m := newCaller(t, 256)
+	must(t)(do(c, linux.SYS_PIPE, base))
+	r, w := uint64(le.Uint32(m.bytes)), uint64(le.Uint32(m.bytes[4:]))
+	must(t)(do(c, linux.SYS_WRITE, w, base, 1))
+	const set, fds, timeout = 16, 32, 64
+	left := func() [2]uint64 { return [2]uint64{le.Uint64(m.bytes[timeout:]), le.Uint64(m.bytes[timeout+8:])} }
+	for _, number := range []int{linux.SYS_SELECT, linux.SYS_PSELECT6, linux.SYS_PPOLL} {
+		try := func(files, sec, fraction uint64) (uint64, linux.Errno) {
+			le.PutUint64(m.bytes[set:], 1<<r)
+			linux.PollFD{FD: int32(r), Events: uint16(posix.PollIn)}.Put(m.bytes[fds:])
+			le.PutUint64(m.bytes[timeout:], sec)
+			le.PutUint64(m.bytes[timeout+8:], fraction)
+			if number == linux.SYS_PPOLL {
+				return do(c, number, base+fds, files, base+timeout)
+			}
+			return do(c, number, files*(r+1), base+set, 0, 0, base+timeout)
+		}
+		if n := must(t)(try(1, 3600, 0)); n != 1 || left()[0] != 3599 {
+			t.Errorf("call %d: %d files are ready, and %d s are left of an hour", number, n, left()[0])
+		}
+		if n := must(t)(try(0, 0, 1000)); n != 0 || left() != [2]uint64{} {
+			t.Errorf("call %d: %d files are ready, and %d is left after a timeout", number, n, left())
+		}
+		c.Memory = readOnly{m}
+		if n, errno := try(0, 0, 1000); n != 0 || errno != 0 {
+			t.Errorf("call %d with a timeout that cannot be written: %d, %v", number, n, errno)
+		}
+		c.Memory = m
+	}
+}
+
 // A vector is read and written piece by piece, whether its memory is copied or not.
 func TestVectors(t *testing.T) {
 	for _, scratch := range [][]byte{nil, {}, make([]byte, Small)} {

@@ -69,7 +69,7 @@ func alarm(c Caller, a Args) (uint64, linux.Errno) {
 
 // timerCreate implements timer_create(2). If the caller passes no struct sigevent, the timer sends SIGALRM to the process.
 func timerCreate(c Caller, a Args) (uint64, linux.Errno) {
-	e := posix.Event{Notify: linux.SIGEV_SIGNAL, Signal: linux.SIGALRM}
+	e := posix.Event{Notify: linux.SIGEV_SIGNAL, Signal: linux.SIGALRM, ValueIsID: true}
 	if a.A2 != 0 {
 		const sigevSize, sigevSignal, sigevNotify, sigevThread = 64, 8, 12, 16 // offsets in struct sigevent
 		b, errno := c.copyIn(a.A2, sigevSize)
@@ -78,6 +78,7 @@ func timerCreate(c Caller, a Args) (uint64, linux.Errno) {
 		}
 		e.Signal, e.Notify = int(int32(le.Uint32(b[sigevSignal:]))), int(int32(le.Uint32(b[sigevNotify:])))
 		e.Thread = int32(le.Uint32(b[sigevThread:]))
+		e.Value, e.ValueIsID = le.Uint64(b), false
 	}
 	id, errno := c.Process.Timers().Create(number(a.A1), e)
 	if errno != 0 {

@@ -130,6 +130,19 @@ func (c Caller) timevalTimeout(addr uint64) (time.Duration, linux.Errno) {
 	return time.Duration(t.Nano()), 0
 }
 
+// putTimespecLeft writes the remaining time of a wait to the struct timespec at addr. Like Linux, it writes nothing
+// if the timeout is 0 or forever, and it ignores an error: the timeout may be in memory that is read-only.
+func (c Caller) putTimespecLeft(addr uint64, timeout time.Duration, start time.Time) {
+	if timeout > 0 {
+		c.put(addr, linux.SizeofTimespec, linux.NanoTimespec(timeLeft(timeout, start)).Put)
+	}
+}
+
+// timeLeft returns the remaining nanoseconds of a wait that began at start, and at least 0.
+func timeLeft(timeout time.Duration, start time.Time) int64 {
+	return int64(max(0, timeout-time.Since(start)))
+}
+
 func poll(c Caller, a Args) (uint64, linux.Errno) { return c.poll(a, milliseconds(a.A3)) }
 
 func ppoll(c Caller, a Args) (uint64, linux.Errno) {
@@ -140,7 +153,10 @@ func ppoll(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	return c.poll(a, timeout)
+	start := time.Now()
+	n, errno := c.poll(a, timeout)
+	c.putTimespecLeft(a.A3, timeout, start)
+	return n, errno
 }
 
 // maxPoll is the maximum number of entries of poll(2), which is the maximum number of descriptors.
@@ -183,7 +199,12 @@ func selectCall(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	return c.selectSets(a, timeout)
+	start := time.Now()
+	n, errno := c.selectSets(a, timeout)
+	if timeout > 0 {
+		c.put(a.A5, linux.SizeofTimeval, linux.NanoTimeval(timeLeft(timeout, start)).Put) // errors: as in putTimespecLeft
+	}
+	return n, errno
 }
 
 func pselect6(c Caller, a Args) (uint64, linux.Errno) {
@@ -191,7 +212,10 @@ func pselect6(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	return c.selectSets(a, timeout)
+	start := time.Now()
+	n, errno := c.selectSets(a, timeout)
+	c.putTimespecLeft(a.A5, timeout, start)
+	return n, errno
 }
 
 // sets are the descriptor sets of select(2), as 64-bit words; nil: absent.

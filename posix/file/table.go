@@ -75,6 +75,14 @@ func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux
 	return i, 0
 }
 
+// Full reports whether no descriptor below most is free.
+func (d *Table) Full(most int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i := d.free(d.lowest)
+	return i < 0 || i >= most
+}
+
 // free returns the lowest free descriptor that is at least i, or -1.
 func (d *Table) free(i int) int {
 	for i < MaxDescriptors {

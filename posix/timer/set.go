@@ -13,8 +13,18 @@ import (
 // A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at
 // which it can expire, which is the expiry if all CPUs work for the program until then.
 
-// Sender sends a signal to the process, or to one thread if thread is not 0. Errors: ESRCH.
-type Sender func(thread int32, signal int) linux.Errno
+// Expiry is the signal of a timer that has expired.
+type Expiry struct {
+	Signal  int    // 0: no signal is sent, and only errors are returned
+	Thread  int32  // the thread to which the signal is sent; 0: the process
+	Timer   int32  // ID of a timer of timer_create(2)
+	Value   uint64 // value for the signal handler (sigev_value)
+	Overrun uint64 // number of expirations after the first that this signal reports
+}
+
+// Sender sends the signal of a timer. If a signal of this timer is still pending, Sender adds the expirations to the pending
+// signal, and merged is true. Errors: ESRCH.
+type Sender func(Expiry) (merged bool, errno linux.Errno)
 
 // Clock reads the clock with an ID of clock_gettime(2).
 type Clock func(id int) time.Duration
@@ -36,12 +46,12 @@ func (all *Set) Init(c Clock, send Sender) { all.clock, all.send = c, send }
 // SetSender sets the sender, before the set is used.
 func (all *Set) SetSender(send Sender) { all.send = send }
 
-// Send sends a signal to the process, or to one of its threads. Errors: ENOSYS without a Sender, ESRCH.
-func (all *Set) Send(thread int32, signal int) linux.Errno {
+// sendSignal calls the Sender. Errors: ENOSYS without a Sender, ESRCH.
+func (all *Set) sendSignal(e Expiry) (merged bool, errno linux.Errno) {
 	if all.send == nil {
-		return linux.ENOSYS
+		return false, linux.ENOSYS
 	}
-	return all.send(thread, signal)
+	return all.send(e)
 }
 
 // lastSignal is the highest signal number (signal(7)).
@@ -55,6 +65,9 @@ type Event struct {
 	Notify int // SIGEV_SIGNAL, SIGEV_NONE or SIGEV_THREAD_ID
 	Signal int
 	Thread int32
+	Value  uint64 // value for the signal handler; the ID of the timer if ValueIsID is set
+	// ValueIsID is set if the caller of timer_create(2) passed no struct sigevent.
+	ValueIsID bool
 }
 
 // signalTimer is a timer that sends a signal when it expires.
@@ -64,6 +77,7 @@ type signalTimer struct {
 		Get() Setting
 		Close()
 	}
+	id      int32      // ID of a timer of timer_create(2); not changed after the timer is first set
 	mu      sync.Mutex // guards overrun
 	overrun uint64     // number of expirations after the one that sent the last signal
 }
@@ -73,14 +87,24 @@ func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
 	t := &signalTimer{}
 	notify := func(n uint64) {
 		t.mu.Lock()
-		t.overrun = n - 1
-		t.mu.Unlock()
+		defer t.mu.Unlock()
+		s := Expiry{Signal: e.Signal, Timer: t.id, Value: e.Value, Overrun: n - 1}
+		if e.ValueIsID {
+			s.Value = uint64(t.id)
+		}
+		merged := false
 		switch e.Notify {
 		case linux.SIGEV_SIGNAL:
-			all.Send(0, e.Signal)
+			merged, _ = all.sendSignal(s)
 		case linux.SIGEV_THREAD_ID:
-			all.Send(e.Thread, e.Signal)
+			s.Thread = e.Thread
+			merged, _ = all.sendSignal(s)
 		}
+		if !merged {
+			t.overrun = n - 1
+			return
+		}
+		t.overrun += n
 	}
 	switch clock {
 	case linux.CLOCK_REALTIME, linux.CLOCK_MONOTONIC, linux.CLOCK_BOOTTIME, linux.CLOCK_TAI:
@@ -136,8 +160,13 @@ func (all *Set) Create(clock int, e Event) (int32, linux.Errno) {
 	switch e.Notify {
 	case linux.SIGEV_NONE:
 	case linux.SIGEV_SIGNAL, linux.SIGEV_THREAD_ID:
-		if e.Signal < 1 || e.Signal > lastSignal || e.Notify == linux.SIGEV_THREAD_ID && all.Send(e.Thread, 0) != 0 {
+		if e.Signal < 1 || e.Signal > lastSignal {
 			return -1, linux.EINVAL
+		}
+		if e.Notify == linux.SIGEV_THREAD_ID {
+			if _, errno := all.sendSignal(Expiry{Thread: e.Thread}); errno != 0 {
+				return -1, linux.EINVAL
+			}
 		}
 	default:
 		return -1, linux.EINVAL
@@ -158,6 +187,7 @@ func (all *Set) Create(clock int, e Event) (int32, linux.Errno) {
 	for all.created[id] != nil {
 		id = (id + 1) & (1<<31 - 1)
 	}
+	t.id = id
 	all.created[id], all.last = t, (id+1)&(1<<31-1)
 	return id, 0
 }

@@ -43,6 +43,11 @@ func ParseInfo(b []byte) Info {
 	return i
 }
 
+// TimerInfo returns the info of a timer's signal (timer_create(2)).
+func TimerInfo(n Number, timer int32, value uint64, overrun uint32) Info {
+	return Info{Signal: n, Code: CodeTimer, PID: timer, UID: overrun, Value: value}
+}
+
 // PutFile encodes the signal as a struct signalfd_siginfo (signalfd(2)).
 func (i Info) PutFile(b []byte) {
 	clear(b)
@@ -54,4 +59,9 @@ func (i Info) PutFile(b []byte) {
 	}
 	le.PutUint64(b[48:], i.Value)
 	le.PutUint64(b[72:], i.Addr)
+	if i.Code == CodeTimer { // ssi_tid and ssi_overrun in place of ssi_pid and ssi_uid
+		clear(b[12:20])
+		le.PutUint32(b[24:], uint32(i.PID))
+		le.PutUint32(b[32:], i.UID)
+	}
 }

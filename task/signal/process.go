@@ -189,6 +189,22 @@ func (p *Process) send(to *Thread, i Info, room bool) (o Outcome) {
 	return o
 }
 
+// Overrun adds the expirations of a timer (TimerInfo) to its signal that is pending for the process. It returns false if none
+// is pending.
+func (p *Process) Overrun(i Info) bool { return p.pending.overrun(i) }
+
+// Overrun is like Process.Overrun, for signals that are pending for the thread alone.
+func (t *Thread) Overrun(i Info) bool { return t.pending.overrun(i) }
+
+func (q *queue) overrun(i Info) bool {
+	at := slices.IndexFunc(q.infos, func(p Info) bool { return p.Signal == i.Signal && p.Code == CodeTimer && p.PID == i.PID })
+	if at < 0 {
+		return false
+	}
+	q.infos[at].UID += i.UID + 1
+	return true
+}
+
 // fatal reports whether a signal ends the process at once. A signal that also dumps core takes effect in Next instead.
 func (p *Process) fatal(n Number) bool {
 	return p.actions[n].Handler == Default && defaultEffect(n) == Terminate

@@ -124,8 +124,8 @@ type Info struct {
 	Signal Number
 	Code   int32
 	Errno  int32
-	PID    int32
-	UID    uint32
+	PID    int32  // for timers: the ID of the timer
+	UID    uint32 // for timers: the number of overruns
 	Status int32  // for SIGCHLD: the exit status or signal
 	User   uint64 // for SIGCHLD: CPU times of the child in ticks
 	System uint64
@@ -138,6 +138,7 @@ const (
 	CodeUser   = 0    // SI_USER: sent by kill(2)
 	CodeKernel = 0x80 // SI_KERNEL: sent by the kernel
 	CodeQueue  = -1   // SI_QUEUE: sent by sigqueue(3)
+	CodeTimer  = -2   // SI_TIMER: sent by a timer of timer_create(2)
 	CodeThread = -6   // SI_TKILL: sent by tgkill(2)
 )
 

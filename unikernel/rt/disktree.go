@@ -68,6 +68,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 		return nil, err
 	}
 	v := fs.NewView(fs.NewTree(root.system))
+	v.Tree.SetMemory(newMemory(memfs.Config{})) // a disk has no files that can be sealed (memfd_create)
 	v.Umask = 0
 	for _, f := range mountPoints {
 		err := makeFolders(v, f.path, f.mode)

@@ -9,6 +9,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix"
 )
 
 // hostKernel implements posix.Kernel. Its kernel is Linux in a process, and package kernel in a virtual
@@ -141,7 +142,12 @@ func readClock(id int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// sendSignal is the posix.Sender of the program.
+// sendTimer is the posix.Sender of the program. The signal has no value.
+func sendTimer(e posix.Expiry) (merged bool, errno linux.Errno) {
+	return false, sendSignal(e.Thread, e.Signal)
+}
+
+// sendSignal sends a signal to the program, or to one of its threads if thread is not 0.
 func sendSignal(thread int32, signal int) linux.Errno {
 	number, first, second := linux.SYS_KILL, uintptr(signal), uintptr(0)
 	if thread != 0 {

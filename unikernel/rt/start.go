@@ -130,7 +130,7 @@ func start(p Platform, c guest.Config) error {
 		Hostname:  c.Hostname,
 		Kernel:    hostKernel{},
 		Clock:     readClock,
-		Sender:    sendSignal,
+		Sender:    sendTimer,
 		NewMemory: newMemory,
 		Credentials: posix.Credentials{
 			PID: int32(syscall.Getpid()), UID: int32(syscall.Getuid()), GID: int32(syscall.Getgid()),

@@ -1,4 +1,4 @@
-/* SIGIO and SIGURG: owners of files and their signals. */
+/* SIGIO and SIGURG: owners of files and their signals; signals of timers. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -264,6 +265,77 @@ static void groups(void)
 	expect("of another user");
 }
 
+static timer_t timer(int notify, int value)
+{
+	struct sigevent e = { .sigev_notify = notify, .sigev_signo = SIGRTMIN, .sigev_value.sival_int = value };
+	timer_t id;
+	if (timer_create(CLOCK_MONOTONIC, &e, &id))
+		printf("timer_create: %s\n", strerror(errno));
+	return id;
+}
+
+static void start(timer_t id, long first, long interval)
+{
+	struct itimerspec t = { { 0, interval }, { 0, first } };
+	timer_settime(id, 0, &t, 0);
+}
+
+static void timers(void)
+{
+	printf("-- timers\n");
+	timer_t a = timer(SIGEV_SIGNAL, 7), b = timer(SIGEV_SIGNAL, 8);
+	siginfo_t i;
+	start(a, 1000000, 0);
+	sigwaitinfo(&set, &i);
+	printf("%d code %d value %d overrun %d of the first timer: %d\n", i.si_signo, i.si_code, i.si_value.sival_int, i.si_overrun,
+		i.si_timerid == *(int *)&a);
+	/* a timer has one pending signal, which counts the expirations after the first */
+	start(a, 1000000, 1000000), start(b, 1000000, 0);
+	struct timespec most = { 0, 50000000 };
+	nanosleep(&most, 0);
+	int overrun[2];
+	for (int n = 0; n < 2; n++) {
+		sigwaitinfo(&set, &i);
+		overrun[i.si_value.sival_int - 7] = i.si_overrun;
+	}
+	printf("overrun %d %d\n", overrun[0] > 0, overrun[1]);
+	struct timespec none = { 0, 0 };
+	for (start(a, 0, 0); sigtimedwait(&set, &i, &none) > 0;) {
+	}
+	int fd = signalfd(-1, &set, 0);
+	struct signalfd_siginfo s;
+	start(b, 1000000, 0);
+	read(fd, &s, sizeof s);
+	printf("signalfd: %d code %d int %d ptr %llx tid %d overrun %d pid %d uid %d\n", s.ssi_signo, s.ssi_code, s.ssi_int,
+		(unsigned long long)s.ssi_ptr, s.ssi_tid == *(unsigned *)&b, s.ssi_overrun, s.ssi_pid, s.ssi_uid);
+	close(fd);
+	timer_delete(a), timer_delete(b);
+}
+
+static void expired(union sigval v)
+{
+	char b = v.sival_int;
+	write(base, &b, 1);
+}
+
+/* a timer whose expirations start threads of the C library */
+static void threads(void)
+{
+	printf("-- threads\n");
+	struct sigevent e = { .sigev_notify = SIGEV_THREAD, .sigev_notify_function = expired, .sigev_value.sival_int = '!' };
+	timer_t id;
+	int p[2];
+	pipe(p);
+	base = p[1];
+	timer_create(CLOCK_MONOTONIC, &e, &id);
+	start(id, 1000000, 1000000);
+	char b[2];
+	struct pollfd f = { p[0], POLLIN };
+	for (int n = 0; n < 3; n++)
+		printf("%c\n", poll(&f, 1, 10000) == 1 && read(p[0], b, 1) == 1 ? b[0] : '?');
+	timer_delete(id);
+}
+
 int main(void)
 {
 	sigemptyset(&set);
@@ -275,5 +347,7 @@ int main(void)
 	urgent();
 	terminals();
 	groups();
+	timers();
+	threads();
 	return 0;
 }
