@@ -237,15 +237,17 @@ func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Err
 		return nil, errno
 	}
 	if asked, ok := s.(interface {
-		GroupFilter(level, name int, request []byte) ([]byte, Errno)
+		OptionFor(level, name int, request []byte) ([]byte, Errno)
 	}); ok && IsAsked(level, name) {
-		return asked.GroupFilter(level, name, request)
+		return asked.OptionFor(level, name, request)
 	}
 	return p.GetSockOpt(fd, level, name)
 }
 
 // IsAsked reports whether getsockopt(2) of an option reads a request from the buffer.
-func IsAsked(level, name int) bool { return inet.IsFilterOption(level, name) }
+func IsAsked(level, name int) bool {
+	return inet.IsFilterOption(level, name) || level == linux.SOL_PACKET && name == linux.PACKET_HDRLEN
+}
 
 // SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one
 // byte.

@@ -26,6 +26,12 @@ func TestLinuxUDPLite(t *testing.T) {
 	compareC(t, "udplite")
 }
 
+// Linux processes read frames from the receive rings of packet sockets, as tcpdump does.
+func TestLinuxPacketRings(t *testing.T) {
+	asRoot(t, "only root opens packet sockets on the host")
+	compareC(t, "ring")
+}
+
 // Extended attributes of class "trusted" behave as on Linux.
 func TestLinuxTrustedAttributes(t *testing.T) {
 	asRoot(t, "only root has them on the host")
