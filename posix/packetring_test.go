@@ -295,6 +295,9 @@ func TestRingRequests(t *testing.T) {
 		{"larger than any memory", linux.TPACKET_V2, ringOf(1<<30, 1<<30, 2048, 1), linux.EINVAL},
 		{"negative", linux.TPACKET_V2, ringOf(0x80000000, 1, 2048, 2), linux.EINVAL},
 		{"private bytes without room", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 4000, 0), linux.EINVAL},
+		{"private bytes with room for a header", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 3976, 0), 0},
+		{"private bytes with too little room", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 3984, 0), linux.EINVAL},
+		{"frames as large as a block", linux.TPACKET_V3, ringOf(4096, 1, 4096, 1, 0, 0, 0), 0},
 		{"right", linux.TPACKET_V2, ringOf(4096, 1, 2048, 2), 0},
 		{"right", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 0, 0), 0},
 	} {

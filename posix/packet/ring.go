@@ -99,7 +99,7 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, linux.Er
 	case r.blockSize <= 0 || r.blockSize%page != 0 || r.blocks < 0 || r.blocks > maxRing/r.blockSize,
 		r.frameSize < headerRoom(version)+reserve || r.frameSize%slotAlign != 0 || r.frameSize > r.blockSize,
 		r.blockSize/r.frameSize*r.blocks != r.frames,
-		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+r.frameSize > r.blockSize):
+		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+headerRoom(version)+reserve > r.blockSize):
 		return ringRequest{}, linux.EINVAL
 	}
 	return r, 0
