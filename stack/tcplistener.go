@@ -40,6 +40,13 @@ type TCPListener struct {
 	closed bool
 }
 
+// Waiting returns the number of connections that Accept has not returned, and the backlog.
+func (l *TCPListener) Waiting() (n, backlog int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue), l.backlog
+}
+
 // Bounds of TCPListener.maxHalfOpen. Between them it equals the backlog.
 const (
 	minHalfOpen = 16

@@ -32,6 +32,9 @@ func TestLinuxPacketRings(t *testing.T) {
 	compareC(t, "ring")
 }
 
+// Linux processes list sockets by sock_diag(7), as ss does.
+func TestLinuxSocketDiag(t *testing.T) { compareC(t, "sockdiag") }
+
 // Extended attributes of class "trusted" behave as on Linux.
 func TestLinuxTrustedAttributes(t *testing.T) {
 	asRoot(t, "only root has them on the host")
