@@ -160,13 +160,6 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 		}
 		return v
 	}
-	if wants(linux.INET_DIAG_SKMEMINFO) {
-		received, _ := queues(s)
-		if state == inet.StateListen {
-			received = 0
-		}
-		netlink.Attribute(&b, linux.INET_DIAG_SKMEMINFO, memoryInfo(received, value))
-	}
 	if v := value(linux.IPPROTO_IP, linux.IP_TOS); wants(linux.INET_DIAG_TOS) && len(v) > 0 {
 		netlink.Attribute(&b, linux.INET_DIAG_TOS, v[:1])
 	}
@@ -177,6 +170,13 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 		if v := value(linux.IPPROTO_IPV6, linux.IPV6_V6ONLY); len(v) > 0 && (state == inet.StateListen || state == inet.StateClose) {
 			netlink.Attribute(&b, linux.INET_DIAG_SKV6ONLY, v[:1])
 		}
+	}
+	if wants(linux.INET_DIAG_SKMEMINFO) {
+		received, _ := queues(s)
+		if state == inet.StateListen {
+			received = 0
+		}
+		netlink.Attribute(&b, linux.INET_DIAG_SKMEMINFO, memoryInfo(received, value))
 	}
 	if q.protocol != linux.IPPROTO_TCP {
 		return b
