@@ -167,8 +167,8 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 		if v := value(linux.IPPROTO_IPV6, linux.IPV6_TCLASS); wants(linux.INET_DIAG_TCLASS) && len(v) > 0 {
 			netlink.Attribute(&b, linux.INET_DIAG_TCLASS, v[:1])
 		}
-		if v := value(linux.IPPROTO_IPV6, linux.IPV6_V6ONLY); len(v) > 0 && (state == inet.StateListen || state == inet.StateClose) {
-			netlink.Attribute(&b, linux.INET_DIAG_SKV6ONLY, v[:1])
+		if state == inet.StateListen || state == inet.StateClose {
+			netlink.Attribute(&b, linux.INET_DIAG_SKV6ONLY, []byte{onlyIPv6(s, value(linux.IPPROTO_IPV6, linux.IPV6_V6ONLY))})
 		}
 	}
 	if wants(linux.INET_DIAG_SKMEMINFO) {
@@ -188,6 +188,18 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 		netlink.Attribute(&b, linux.INET_DIAG_CONG, v)
 	}
 	return b
+}
+
+// onlyIPv6 returns 1 if a socket receives no IPv4 packets: because of IPV6_V6ONLY, whose value is option, or because it is bound
+// to an IPv6 address.
+func onlyIPv6(s inetSocket, option []byte) byte {
+	if a := s.Local().IP.Addr(); a.Is6() && !a.Is4In6() && !a.IsUnspecified() {
+		return 1
+	}
+	if len(option) == 0 {
+		return 0
+	}
+	return option[0]
 }
 
 // memoryInfo returns the value of INET_DIAG_SKMEMINFO: the bytes in use, and the limits. Only the received bytes and the limits

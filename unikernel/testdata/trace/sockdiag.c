@@ -17,7 +17,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { LISTEN = 40161, UDP = 40162, LISTEN6 = 40163 };
+enum { LISTEN = 40161, UDP = 40162, LISTEN6 = 40163, LOCAL6 = 40164 };
 
 static unsigned inode(int fd)
 {
@@ -31,6 +31,8 @@ static int listener(int family, int port, int backlog)
 	struct sockaddr_in a = { AF_INET, htons(port), { htonl(INADDR_LOOPBACK) } };
 	struct sockaddr_in6 a6 = { AF_INET6, htons(port), 0, IN6ADDR_ANY_INIT };
 	int s = socket(family, SOCK_STREAM, 0);
+	if (port == LOCAL6)
+		a6.sin6_addr = in6addr_loopback;
 	setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
 	if (bind(s, family == AF_INET ? (void *)&a : (void *)&a6, family == AF_INET ? sizeof a : sizeof a6) || listen(s, backlog))
 		perror("listen");
@@ -40,7 +42,7 @@ static int listener(int family, int port, int backlog)
 /* Prints the port, or P for a port that the kernel has chosen. */
 static const char *port(unsigned short p, char *b)
 {
-	snprintf(b, 20, ntohs(p) >= LISTEN && ntohs(p) <= LISTEN6 ? "%d" : "P", ntohs(p));
+	snprintf(b, 20, ntohs(p) >= LISTEN && ntohs(p) <= LOCAL6 ? "%d" : "P", ntohs(p));
 	return ntohs(p) ? b : "0";
 }
 
@@ -157,6 +159,7 @@ int main(void)
 	recv(fds[2], (char[10]){ 0 }, 10, MSG_PEEK);
 	fds[n++] = listener(AF_INET6, LISTEN6, 7);
 	fds[n++] = socket(AF_INET, SOCK_DGRAM, 0);
+	fds[n++] = listener(AF_INET6, LOCAL6, 7);
 	if (bind(fds[4], (void *)&at, sizeof at))
 		perror("bind");
 	inet("TCP", AF_INET, IPPROTO_TCP, -1, fds, n);
@@ -165,7 +168,7 @@ int main(void)
 	inet("TCP, IPv6", AF_INET6, IPPROTO_TCP, -1, fds, n);
 	inet("UDP", AF_INET, IPPROTO_UDP, -1, fds, n);
 	fds[n++] = socket(AF_INET, SOCK_DGRAM, 0);
-	if (connect(fds[5], (void *)&at, sizeof at))
+	if (connect(fds[6], (void *)&at, sizeof at))
 		perror("connect");
 	inet("UDP", AF_INET, IPPROTO_UDP, -1, fds, n);
 	inet("an unknown protocol", AF_INET, 201, -1, fds, n);
