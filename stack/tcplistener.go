@@ -99,8 +99,7 @@ func (l *TCPListener) Options() TCPOptions {
 	return l.options
 }
 
-// TryAccept returns the connection that has waited longest. Errors: ErrWouldBlock,
-// ErrClosed.
+// TryAccept returns the connection that has waited longest. Errors: ErrWouldBlock, ErrClosed.
 func (l *TCPListener) TryAccept() (*TCPConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -141,9 +140,8 @@ func (l *TCPListener) Close() error {
 		l.mu.Unlock()
 		return opError("close", "tcp", nil, l.Addr(), ErrClosed)
 	}
-	l.closed = true
 	queue := l.queue
-	l.queue = nil
+	l.closed, l.queue = true, nil
 	l.mu.Unlock()
 	l.binding.stack.onEach(func(sh *shard) {
 		sh.removeListener(l)
