@@ -3,7 +3,7 @@ package block
 // Op is the operation of a request.
 type Op uint8
 
-// Operations of requests.
+// Values of Op: what a request asks the device to do.
 const (
 	Read        Op = iota // Read fills Data from the device
 	Write                 // Write stores Data on the device

@@ -18,7 +18,7 @@ type Config struct {
 // test compares the two.
 const DefaultConfig = "aprogram\x00eLOAM_GUEST=host machine=yes\nlink kind=card name=eth0 mtu=1500\n\x00"
 
-// Kinds of words.
+// First bytes of the words of an encoded Config. They distinguish arguments from environment variables.
 const (
 	WordArg = 'a'
 	WordEnv = 'e'

@@ -23,7 +23,7 @@ const MaxRanges = 32
 
 // Info is the description of the machine that the monitor passes.
 type Info struct {
-	Usable      [MaxRanges]Range // ranges of usable memory, Ranges of them; all below 1<<52, not empty, and not overlapping
+	Usable      [MaxRanges]Range // usable memory: the first Ranges elements, all below 1<<52, not empty, and not overlapping
 	Ranges      int              // number of elements in Usable
 	Module      Range            // the first file that the monitor loaded with the program
 	CommandLine Range

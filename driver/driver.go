@@ -93,7 +93,7 @@ type Message struct {
 // Trigger is the trigger mode and polarity of an interrupt line.
 type Trigger uint8
 
-// Values of Trigger.
+// Values of Trigger: how a device signals an interrupt on its line.
 const (
 	EdgeHigh  Trigger = iota // rising edge: ISA devices
 	LevelLow                 // active low: PCI devices

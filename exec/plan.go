@@ -142,7 +142,7 @@ func take(area *uint64, i *Image) uint64 {
 	low, high := i.span()
 	size := high - low
 	if size > *area {
-		return 0 // the function segments rejects it
+		return 0 // no room: the function `segments` rejects the address 0
 	}
 	*area = (*area - size) &^ (i.Align - 1)
 	return *area

@@ -63,7 +63,7 @@ func DeviceOf(number uint64) Device {
 // Fields is a set of fields of a [Change].
 type Fields uint8
 
-// Fields of a Change.
+// Values of Fields: which fields of a Change are to be set.
 const (
 	SetMode Fields = 1 << iota
 	SetOwner

@@ -21,7 +21,7 @@ type Content interface {
 }
 
 // Contents makes the content of a file that begins with base, which stays valid and unchanged. charge accounts for n
-// more pages, or fewer; it returns ENOSPC if there is no room.
+// more pages, or for fewer if n is negative; it returns ENOSPC if there is no room.
 type Contents func(base []byte, charge func(n int64) error) Content
 
 // Paged is a Handle whose file has a Content. It returns nil if the file has none.

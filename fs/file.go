@@ -21,7 +21,7 @@ type File struct {
 	stream, endless, immediate bool
 
 	mu     sync.Mutex
-	offset int64 // for a directory, the position in the listing: see ReadDir
+	offset int64 // Properties of handle, determined once: whether it implements Stream, Endless and Immediate.
 }
 
 func newFile(t *Tree, p Place, h Handle, flags Flags) *File {

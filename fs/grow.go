@@ -10,7 +10,7 @@ type Growable interface {
 	Grow(blocks uint64) error
 }
 
-// Grow makes the place's file system larger. Errors: ENOTTY if it is not Growable, and those of Growable.
+// Grow makes the place's file system larger. Errors: ENOTTY if the file system is not Growable, and the errors of Growable.
 func (p Place) Grow(blocks uint64) error {
 	g, ok := p.mount.fs.(Growable)
 	switch {

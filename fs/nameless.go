@@ -15,11 +15,11 @@ type NamelessMaker interface {
 // NamelessUse is the purpose of a file without a name.
 type NamelessUse uint8
 
-// Purposes.
+// Purposes of a file without a name.
 const (
 	ToSeal NamelessUse = iota // the file can be sealed, and never gets a name
-	ToName                    // Directory.Link may give it its first name while it is open
-	ToKeep                    // can neither be sealed nor get a name
+	ToName                    // the file may get its first name from Directory.Link while it is open
+	ToKeep                    // the file can neither be sealed nor get a name
 )
 
 // Seals is a set of forbidden operations on a file, with the values of fcntl(2).

@@ -14,7 +14,7 @@ import (
 // MountFlags restrict what can be done with files that are reached through a mount.
 type MountFlags uint32
 
-// Flags of mounts.
+// Values of MountFlags: what a mount forbids.
 const (
 	ReadOnlyMount MountFlags = 1 << iota
 	NoExecute                // regular files cannot be executed, nor mapped as code

@@ -26,7 +26,7 @@ type View struct {
 	// Caller is the thread that uses the view.
 	Caller Caller
 
-	bounds Resolve // set only for one walk: see Within
+	bounds Resolve // restrictions of the walk in progress: see Within
 }
 
 // NewView returns a view of user 0 whose working directory is the root.
@@ -70,8 +70,8 @@ func (t *target) found() (Place, error) {
 type following uint8
 
 const (
-	never   following = iota // no: the link itself is created, removed or renamed
-	atSlash                  // only if a slash follows it (lstat)
+	never   following = iota // no: the operation concerns the link itself (create, remove, rename)
+	atSlash                  // only if a slash follows the name of the link (lstat)
 	always                   // yes (stat)
 )
 

@@ -80,7 +80,7 @@ func (v *View) Xattrs(p Place) []string {
 	return list
 }
 
-// Classes of attributes, which begin their names.
+// Classes of extended attributes. The name of an attribute begins with its class.
 const (
 	userXattr    = "user."
 	trustedXattr = "trusted."

@@ -15,8 +15,8 @@ import (
 )
 
 // A template may leave fields open. Before a template is compiled, the functions of this file fill in its Ethernet
-// addresses and its source IP address. They take them from the interface and from the route to the first destination.
-// They also set the source ports of the flows.
+// addresses and its source IP address. The addresses come from the interface and from the route to the first
+// destination. The functions also set the source ports of the flows.
 
 // firstPort is the source port of the first flow, unless the template gives one.
 const firstPort = 1024

@@ -86,7 +86,7 @@ type configError struct{ text string }
 func (e *configError) Error() string        { return e.text }
 func (e *configError) Is(target error) bool { return target == ErrConfig }
 
-// Bounds of a Config.
+// Largest values of fields of a Config.
 const (
 	MaxBatch = 4096
 	MaxTime  = 1000 * time.Hour

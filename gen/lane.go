@@ -34,7 +34,7 @@ type lane struct {
 
 	spacing pace.Spacing
 	seed    uint64        // seed of the random spacing
-	paced   pace.Rate     // this queue's share of the rate, multiplied by the scale
+	paced   pace.Rate     // this queue's share of the stream's rate, multiplied by the scale of the run's rates (Control)
 	mean    float64       // mean frame size in bytes
 	max     bool          // the lane sends without a rate limit
 	silent  bool          // the lane sends nothing at present

@@ -41,7 +41,7 @@ func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
 func cpuAt(addr uintptr) *cpu { return *(**cpu)(unsafe.Pointer(&addr)) }
 
-// kernel returns the core that the CPU belongs to.
+// kernel returns the core (the state of the kernel) that the CPU belongs to.
 func (c *cpu) kernel() *core { return *(**core)(unsafe.Pointer(&c.core)) }
 
 func actionAt(addr uint64) *signal.Action { return *(**signal.Action)(unsafe.Pointer(&addr)) }

@@ -66,7 +66,7 @@ type core struct {
 	earlySignals      uint64 // set of signals that arrived while the kernel waited for the time of day
 	barrierRegistered bool   // the program has registered for private expedited barriers (membarrier(2))
 
-	// Files, devices and limits.
+	// Files, devices and limits of the program.
 	pipes     [maxPipes]pipe
 	pollWoken bool // wakeFD was written to, and no poller has been woken for that yet
 	lines     [MaxInterrupts]line
@@ -80,7 +80,7 @@ type core struct {
 	random      generator
 	seeded      atomic.Bool // unpredictable bits have been mixed into random
 
-	// Reports.
+	// Figures that are reported, and the state of the report of a crash.
 	mostUsed uint64      // largest number of pages in use at the time of a call of getrusage(2)
 	unserved [512]uint32 // counts of system calls that were not served, by number; the last element is for all larger numbers
 	crashing int32       // number of the CPU that reports a crash, plus one; 0: none; atomic

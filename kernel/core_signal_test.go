@@ -133,7 +133,7 @@ func TestTimedWait(t *testing.T) {
 	u.resumed(id, 10)
 }
 
-// A signal whose default is to end the program ends the machine with its number.
+// A signal whose default action is to end the program powers the machine off and reports the number of the signal.
 func TestFatalSignal(t *testing.T) {
 	u := newUser(t)
 	defer func() {

@@ -35,7 +35,7 @@ type cpu struct {
 	number   int32
 	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
 
-	core uintptr // address of the core that the CPU belongs to
+	core uintptr // address of the structure core that the CPU belongs to
 
 	gdt amd64.GDT
 
@@ -229,8 +229,8 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 // everyCPU is the set of all CPUs. Bit n of a set stands for CPU n.
 const everyCPU = 1<<64 - 1
 
-// flushOthers makes the other CPUs of the set who drop all address translations. It waits until the CPUs that run
-// a thread have done so; with idleToo, it waits for all CPUs of the set.
+// flushOthers makes the CPUs of the bit set who drop all address translations, except the calling CPU. It waits
+// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs of the set.
 func (k *core) flushOthers(who uint64, idleToo bool) {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {

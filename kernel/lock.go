@@ -33,7 +33,7 @@ func (k *core) lock(c *cpu) {
 	k.flushIfAsked(c)
 }
 
-// doze halts the CPU until an interrupt, unless the kernel's lock is free.
+// doze halts a CPU that waits for the kernel's lock until an interrupt arrives, unless the lock is free.
 func (k *core) doze(c *cpu) {
 	atomic.OrUint64(&k.dozing, 1<<c.number)
 	c.dozes = 1
@@ -44,15 +44,16 @@ func (k *core) doze(c *cpu) {
 	atomic.AndUint64(&k.dozing, ^(1 << c.number))
 }
 
-// Interrupted is called by the entry code, on the stack for faults, for an interrupt of a CPU that dozes.
+// Interrupted is called by the entry code, on the stack for faults, for an interrupt of a CPU that dozes (has halted while it waits for
+// the kernel's lock).
 func Interrupted(self, frameAddress uintptr) {
 	c := cpuAt(self)
 	k := c.kernel()
 	k.interrupt(c, frameByAddress(frameAddress).Vector)
 }
 
-// unlock releases the kernel's lock and wakes one dozing CPU: the next by number, for fairness. If more CPUs doze,
-// that CPU wakes the next one in turn.
+// unlock releases the kernel's lock and wakes one dozing CPU (see doze): the next by number, for fairness. If more
+// CPUs doze, that CPU wakes the next one in turn.
 func (k *core) unlock(c *cpu) {
 	atomic.StoreUint32(&k.big, 0)
 	if who := atomic.LoadUint64(&k.dozing); who != 0 {

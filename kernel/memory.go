@@ -7,8 +7,8 @@ import (
 	"loam/kernel/space"
 )
 
-// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is only an entry in dynamic; pages
-// are populated when they are first accessed.
+// Memory of the program: mmap(2), munmap(2), mprotect(2), madvise(2). A mapping is only an entry in core.dynamic,
+// the list of regions; pages are populated when they are first accessed.
 //
 // A page of a mapping is absent, present or kept. A kept page has no rights, but its content stays: its entry has
 // PageKept instead of PagePresent. A page is freed only after all CPUs have dropped their translations (discard).

@@ -57,7 +57,7 @@ type machine struct {
 
 	// program is the program that runs in the threads: it executes one step of the thread that is current on a CPU.
 	program func(p *modelCPU)
-	// served is called each time a CPU has left the core, before another CPU executes. It may be nil.
+	// served is called each time a CPU has left the kernel, before another CPU executes. It may be nil.
 	served func(p *modelCPU)
 	checks int // number of calls of check
 }
@@ -73,8 +73,8 @@ type modelCPU struct {
 	pending  [2]uint64         // set of vectors of pending interrupts
 	serving  bool              // a device interrupt has not been ended (EOI)
 	tlb      map[uint64]uint64 // cached entries of the page tables, by address of the page
-	kernel   bool              // the CPU is in the core
-	caller   thread.ID         // the thread that was current when the CPU last entered the core
+	kernel   bool              // the CPU is executing the kernel
+	caller   thread.ID         // the thread that was current when the CPU last entered the kernel
 
 	interruptFrame amd64.Frame
 }
@@ -135,7 +135,7 @@ func newMachine(t testing.TB, cpus int, seed uint64) *machine {
 	return m
 }
 
-// fail reports an error of the core.
+// fail reports an error of the kernel under test.
 func (m *machine) fail(format string, args ...any) {
 	m.t.Helper()
 	if m.faults++; m.faults < 10 {
@@ -143,7 +143,7 @@ func (m *machine) fail(format string, args ...any) {
 	}
 }
 
-// run runs the machine for a number of turns, in which a CPU executes up to its next pause, or until it ends.
+// run runs the machine for a number of turns. In a turn, one CPU executes up to its next pause, or until the machine ends.
 func (m *machine) run(turns int) {
 	for _, p := range m.cpus {
 		if p.next == nil {
@@ -200,7 +200,7 @@ func (p *modelCPU) step() {
 	}
 }
 
-// serve enters the core.
+// serve enters the kernel, as the entry code does.
 func (p *modelCPU) serve() {
 	p.kernel, p.caller = true, p.cpu.current
 	p.enter()
@@ -275,7 +275,7 @@ func (p *modelCPU) pause() {
 	executing = p
 }
 
-// doze waits for an interrupt and serves it.
+// doze waits for an interrupt and serves it, as a CPU does that waits for the kernel's lock.
 func (p *modelCPU) doze() {
 	for {
 		if vector, ok := p.accept(); ok {
@@ -311,8 +311,8 @@ func (p *modelCPU) writeMSR(msr uint32, v uint64) {
 			p.timer = p.machine.ticks + v
 		}
 	case msrAPICEnd:
-		// The interrupt with the highest priority ends first. Interrupts of the timer and kicks end before the core does anything
-		// else, so only device interrupts remain.
+		// The interrupt with the highest priority ends first. Interrupts of the timer and of other CPUs end before the kernel
+		// does anything else, so only device interrupts remain.
 		p.serving = p.serving && p.machine.core.cpus[p.cpu.number].rung == 0
 	}
 }
@@ -410,7 +410,7 @@ func (m *machine) translation(va uint64) uint64 {
 }
 
 // access translates an address for the program as the processor does: by the TLB, then by the page tables. It enters the
-// core for a page fault, and reports whether the access then succeeds. Otherwise the thread is in its signal handler.
+// kernel for a page fault, and reports whether the access then succeeds. If it fails, the thread is in its signal handler.
 func (p *modelCPU) access(addr uint64, write bool) bool {
 	va := addr &^ (amd64.PageSize - 1)
 	need, id := uint64(amd64.PagePresent), p.cpu.current
@@ -427,7 +427,7 @@ func (p *modelCPU) access(addr uint64, write bool) bool {
 			continue
 		}
 		f := frameOf(p.page())
-		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit has the same position in an entry and in the code
+		f.Vector, f.Code = amd64.VectorPage, entry&amd64.PagePresent // the bit PagePresent has the same position in a page table entry and in the error code
 		if write {
 			f.Code |= amd64.FaultWrite
 		}
@@ -462,7 +462,7 @@ func (p *modelCPU) prepareCall(number uint64, args ...uint64) {
 	f.DI, f.SI, f.DX, f.R10, f.R8, f.R9 = a[0], a[1], a[2], a[3], a[4], a[5]
 }
 
-// check checks what holds whenever no CPU is in the core.
+// check checks the invariants that hold whenever no CPU is in the kernel.
 func (m *machine) check() {
 	m.t.Helper()
 	k := m.core
@@ -503,7 +503,7 @@ func (m *machine) check() {
 	}
 }
 
-// wakes reports whether a CPU enters the core at a time of the core's clock, or soon after.
+// wakes reports whether a CPU enters the kernel at the given time of the kernel's clock, or soon after.
 func (m *machine) wakes(at int64) bool {
 	const late = 2e6 // nanoseconds: while the clock is corrected, it differs from the timer by up to 0.05 %
 	for _, p := range m.cpus {

@@ -149,7 +149,7 @@ func (p *modelCPU) enter() {
 	p.resumes(frameAt)
 }
 
-// resumes checks that the frame that the core resumes belongs to the CPU's current thread.
+// resumes checks that the frame that the kernel resumes belongs to the CPU's current thread.
 func (p *modelCPU) resumes(frameAt uintptr) {
 	if want := addressOf(frameOf(p.page())); frameAt != want {
 		p.machine.fail("CPU %d resumes the frame at %#x, want %#x of thread %d", p.cpu.number, frameAt, want, p.cpu.current)
@@ -161,7 +161,7 @@ func (p *modelCPU) memory(addr uint64) *uint64 {
 	return word(uint64(p.machine.core.window) + amd64.Physical(p.tlb[addr&^(amd64.PageSize-1)]) + addr%amd64.PageSize)
 }
 
-// interrupted is the entry code of the model for an interrupt of a CPU that dozes.
+// interrupted enters the kernel for an interrupt of a CPU that has halted while it waits for the kernel's lock, as the entry code does.
 func (p *modelCPU) interrupted(vector uint64) {
 	p.interruptFrame = amd64.Frame{Vector: vector} // a field, since the stack of a goroutine may move
 	Interrupted(addressOf(p.cpu), addressOf(&p.interruptFrame))

@@ -26,7 +26,7 @@ func (s *sequence) finish() {
 	s.fail("after the script: %d bytes are left, threads %v wait", len(s.script), s.waiters)
 }
 
-// runScript executes a script and compares the core with the model.
+// runScript executes a script and compares the state of the kernel with the model.
 func runScript(t testing.TB, seed uint64, cpus int, script []byte) {
 	s := newSequence(t, seed, cpus, script)
 	for len(s.script) > 0 && !s.ended && s.faults == 0 {
@@ -42,7 +42,7 @@ func runScript(t testing.TB, seed uint64, cpus int, script []byte) {
 	}
 }
 
-// revive ends the wait of a thread by signal 10 from outside of the program, if no CPU is in the core.
+// revive ends the wait of a thread by signal 10 from outside of the program, if no CPU is in the kernel.
 func (s *sequence) revive(id thread.ID) {
 	if s.busy() {
 		return

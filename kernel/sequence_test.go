@@ -13,7 +13,7 @@ import (
 // which pages the program has, with which rights and content; which threads wait, for what and until when; which signals
 // are pending. A script of bytes selects what the threads do, and a seed selects which CPU executes.
 
-// Sizes of the program.
+// Sizes of the simulated program.
 const (
 	arenaPages   = 1024 // pages that the calls about memory use: two big pages
 	modelThreads = 8    // maximum number of threads
@@ -47,7 +47,7 @@ type modelPage struct {
 type modelThread struct {
 	stack    uint64 // address of a timespec and, a few pages above it, the end of the thread's stack
 	waits    bool
-	key      uint64 // what the thread waits for: the address of a futex, or one of the core's keys
+	key      uint64 // what the thread waits for: the address of a futex, or one of the kernel's own keys
 	deadline int64
 	late     int64 // result when the deadline passes
 	returns  bool  // the call in which the thread waited returns result
@@ -274,7 +274,7 @@ func (s *sequence) touch(p *modelCPU, id thread.ID, th *modelThread, at uint64, 
 	}
 }
 
-// busy reports whether a CPU is in the core.
+// busy reports whether a CPU is in the kernel.
 func (s *sequence) busy() bool {
 	return slices.ContainsFunc(s.cpus, func(p *modelCPU) bool { return p.kernel })
 }
@@ -458,7 +458,7 @@ func (s *sequence) fill(p *modelCPU, id thread.ID, th *modelThread) {
 	}
 }
 
-// apply applies to the model what the core has done while a CPU was in it.
+// apply applies to the model what the kernel has done since a CPU entered it.
 func (s *sequence) apply(p *modelCPU) {
 	if do := s.done[p]; do != nil {
 		delete(s.done, p)

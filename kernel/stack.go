@@ -19,8 +19,8 @@ const (
 	crashPages = 4
 )
 
-// stackSpan is the distance between stacks in bytes. No function's frame is half as large, so none reaches across
-// the unmapped part.
+// stackSpan is the distance between stacks in bytes. Half of it is not mapped. No function's stack frame is that large, so
+// an overflow faults and does not reach the next stack.
 const stackSpan = 128 << 10
 
 // spillRoom is space above the return address of Enter and StartCPU. A Go function may store its register arguments

@@ -80,7 +80,7 @@ func (k *core) must(p boot.Problem) {
 // noMemory is the Problem of a machine with too little memory to start the kernel.
 const noMemory boot.Problem = "the machine has too little memory to start; give it more (-m)"
 
-// findTable sets windowEnd and finds memory for the allocator's table in the part of memory that is already mapped.
+// findTable sets windowEnd, the end of the mapped physical memory, and finds memory for the page allocator's table below it.
 func (k *core) findTable() {
 	const most = boot.DynamicLow - boot.Window
 	k.windowEnd = boot.WindowAtBoot

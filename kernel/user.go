@@ -142,7 +142,7 @@ func (k *core) pinRoot() bool {
 	return true
 }
 
-// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's.
+// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's address space.
 func (k *core) retire(c *cpu, root uint64) {
 	atomic.StoreUint64(&k.retired, root)
 	k.forget(c)
@@ -169,8 +169,8 @@ func (c *cpu) save() {
 	c.user = 0
 }
 
-// forget serves a request of another CPU to flush translations. It saves the x87 state that the processor holds for a
-// context. Then it drops all translations, or leaves the address space if that is retired.
+// forget serves a request of another CPU to flush translations. It first stores the x87 state that the processor
+// still holds for a thread in ring 3. Then it drops all translations, or leaves the address space if that is retired.
 func (k *core) forget(c *cpu) {
 	c.save()
 	if c.root != atomic.LoadUint64(&k.retired) {

@@ -3,7 +3,7 @@ package mem
 // Action is the kind of an Effect.
 type Action uint8
 
-// Actions on page tables.
+// Values of Action: changes of the page tables.
 const (
 	// Unmap removes all translations of a range.
 	Unmap Action = iota

@@ -5,7 +5,7 @@ import "loam/abi/linux"
 // Result is the outcome of a fault.
 type Result uint8
 
-// Outcomes.
+// Values of Result.
 const (
 	Mapped      Result = iota // the page is in the page tables: repeat the access
 	MapError                  // SIGSEGV, SEGV_MAPERR: no region contains the address

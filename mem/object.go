@@ -3,7 +3,7 @@ package mem
 // Supply is the result of a request to an object for a page.
 type Supply uint8
 
-// Results of Object.Page.
+// Values of Supply: results of Object.Page.
 const (
 	Supplied  Supply = iota // the page is present
 	Loading                 // the page has to be loaded: the caller releases its locks, calls Load, and asks again

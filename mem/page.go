@@ -67,7 +67,7 @@ const (
 // Access is the kind of a memory access that caused a fault.
 type Access uint8
 
-// Kinds of access.
+// Values of Access.
 const (
 	Load Access = iota
 	Store

@@ -21,8 +21,8 @@ type Shared struct {
 // NewShared returns shared memory of size pages. It has no pages yet, and no map is attached to it.
 func NewShared(m Memory, size uint64) *Shared { return &Shared{memory: m, size: size} }
 
-// NewSegment returns shared memory whose pages stay even if no region maps them, until Drop is called. It calls regions
-// with 1 when a region begins to map it, and with -1 when one ends, with the lock of the map held.
+// NewSegment returns shared memory whose pages stay even if no region maps them, until Drop is called. The function
+// regions is called with 1 when a region begins to map the memory, and with -1 when one ends, with the map's lock held.
 func NewSegment(m Memory, size uint64, label func() Label, regions func(n int)) *Shared {
 	return &Shared{memory: m, size: size, label: label, regions: regions, kept: true}
 }

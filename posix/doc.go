@@ -14,8 +14,8 @@
 // # Families
 //
 // Package posix/file is the common part: open file descriptions, descriptor tables and waiting. A family is one kind of files or
-// sockets, such as pipes, and has a package between posix/file and this one. A family knows neither processes nor other families,
-// unless its package comment says so. This package has the state of processes, and the methods that implement calls.
+// sockets, such as pipes, and has a package between posix/file and this one. A family depends neither on processes nor on other
+// families, unless its package comment says so. This package has the state of processes, and the methods that implement calls.
 //
 // # Terminals
 //

@@ -5,7 +5,7 @@ import "loam/posix/file"
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
 
-// Members of Share.
+// Values of Share: what parent and child share (clone(2)).
 const (
 	ShareDescriptors Share = 1 << iota // CLONE_FILES
 	SharePlace                         // CLONE_FS

@@ -120,8 +120,8 @@ func TestTerminalFile(t *testing.T) {
 	wantErrno(t, errno, linux.ENXIO, "open of /dev/tty without a terminal")
 }
 
-// Events, reads and writes of both ends before the slave is opened, after it is closed, and after the master is closed. The
-// expected values are those that Linux 6.18 returned.
+// The test checks events, reads and writes of both ends before the slave is opened, after it is closed, and after the
+// master is closed. The expected values are those that Linux 6.18 returned.
 func TestTerminalEnds(t *testing.T) {
 	p := withTerminals(t)
 	events := func(fd int) Events {
@@ -167,7 +167,7 @@ func TestTerminalEnds(t *testing.T) {
 	wantErrno(t, p.Terminal(slave, linux.TIOCSPGRP, make([]byte, 4)), linux.ENOTTY, "TIOCSPGRP after a hangup")
 }
 
-// Requests that only one end has, and their errors.
+// The test makes requests that only the master or only the slave supports, and checks the errors of the other end.
 func TestTerminalRequests(t *testing.T) {
 	p := withTerminals(t)
 	master, slave := openPair(t, p, 0)

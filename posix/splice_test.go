@@ -45,7 +45,7 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// Errors of splice and tee, as splice(2) and tee(2) list them.
+// splice and tee return the errors that splice(2) and tee(2) list.
 func TestSpliceErrors(t *testing.T) {
 	p := files(t)
 	r, w := newPipe(t, p, 0)

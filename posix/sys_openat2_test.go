@@ -7,7 +7,7 @@ import (
 	"loam/fs"
 )
 
-// openat2(2); unikernel/testdata/guest/bounds makes the same and further calls on Linux.
+// TestOpenAt2 calls openat2(2). The program unikernel/testdata/guest/bounds makes these and further calls on Linux.
 func TestOpenAt2(t *testing.T) {
 	p := files(t)
 	ok(t, p.MkdirAt(linux.AT_FDCWD, "/top", 0o700))

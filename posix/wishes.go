@@ -12,7 +12,7 @@ import (
 // Loam schedules all goroutines and threads alike, and its disks serve requests in order. On Linux, each thread has these
 // values; here the process has them.
 
-// wishes holds the scheduling hints that a process has set. They have no effect.
+// wishes holds the scheduling hints that a process has set, such as its nice value. They have no effect.
 type wishes struct {
 	ioPriority atomic.Int32 // ioprio_set(2)
 	policy     atomic.Int32 // sched_setscheduler(2)

@@ -2,8 +2,8 @@ package stack
 
 import "loam/stack/tcp"
 
-// arriving is a TCPConn as the destination for the bytes that the TCP state machine (package tcp) receives: the ring
-// that the program reads. A large payload is not copied; the ring keeps its frame until the program has read it.
+// arriving is a TCPConn in its role as tcp.Incoming: it stores the bytes that the TCP state machine (package tcp) receives
+// in the connection's receive ring. A large payload is not copied; the ring keeps its frame until the program has read it.
 type arriving TCPConn
 
 // worthKeeping is the smallest payload whose frame is kept, in bytes. Every frame buffer

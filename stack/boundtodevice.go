@@ -85,8 +85,8 @@ func unbound(list []*TCPListener) bool {
 	return true
 }
 
-// routeBy is route, restricted to one interface. As on Linux, a destination without a
-// route through the interface is assumed to be on its link. Errors are those of route.
+// routeBy finds a route as the method route does, but only through one interface. As on Linux, a destination
+// without a route through the interface is assumed to be on its link. It returns the same errors as the method route.
 func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {
 	switch {
 	case t.byIndex(ifc.index) == nil:

@@ -21,9 +21,9 @@ const (
 	EthMalformed        // frames with a truncated header, 802.3 length framing, too many tags, or a group address as source
 	EthNotForUs         // unicast frames to another station
 	EthUnknownType      // frames whose EtherType belongs to no protocol of the stack
-	EthTagged           // frames of a VLAN that is not configured
+	EthTagged           // frames whose tag names a VLAN that is not configured
 	EthNoRoom           // ARP and DHCP packets dropped because the device was full
-	EthFloods           // floods that the device was asked to thin out
+	EthFloods           // requests to the device to drop most frames of a flood
 	ARPReceived         //
 	ARPSent             //
 	ARPMalformed        //
@@ -94,7 +94,7 @@ const (
 	UDPMalformed        //
 	UDPChecksum         //
 	UDPNoPort           // datagrams for which there is no socket, answered with "port unreachable" unless they were broadcast or multicast
-	UDPFiltered         // datagrams rejected by the socket's filter, or by its least checksum coverage (UDP-Lite)
+	UDPFiltered         // datagrams rejected by the socket's filter, or because their checksum covers fewer bytes than the socket requires (UDP-Lite)
 	UDPOverflow         // datagrams dropped because the socket's receive buffer was full
 	TCPReceived         //
 	TCPSent             //
@@ -200,7 +200,7 @@ func (t *tally) countSent(to netip.Addr, n int) {
 	}
 }
 
-// merge adds all counters of another tally.
+// merge adds all counters of another tally (set of counters).
 func (t *tally) merge(from *tally) {
 	for i := range t {
 		t[i].Add(from[i].Load())

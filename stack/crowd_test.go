@@ -24,7 +24,7 @@ import (
 //
 // LOAM_CROWD=1000000 adds a run with that many connections, which needs about 10 GB.
 
-// crowdSizes returns the numbers of connections for the benchmarks.
+// crowdSizes returns the numbers of connections that the benchmarks open at the same time.
 func crowdSizes() []int {
 	sizes := []int{1000, 10_000, 100_000}
 	if n, err := strconv.Atoi(os.Getenv("LOAM_CROWD")); err == nil && n > 0 {
@@ -33,7 +33,7 @@ func crowdSizes() []int {
 	return sizes
 }
 
-// crowd is a set of open connections from a to b of one pair.
+// crowd is a set of many open connections from stack a to stack b of a pair.
 type crowd struct {
 	*pair
 	listeners        []*stack.TCPListener

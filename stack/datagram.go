@@ -14,7 +14,7 @@ type Datagram struct {
 	Len       int            // payload length, possibly more than was copied to the buffer
 	Interface int            // index of the interface on which the datagram arrived
 	TTL, TOS  uint8
-	partial   uint16   // UDP-Lite: bytes that the checksum covers, unless it covers all
+	partial   uint16   // UDP-Lite: number of bytes that the checksum covers; 0: all
 	at        tcp.Time // arrival time by the stack's clock: see Stack.Arrived
 }
 

@@ -126,8 +126,8 @@ func checkNetwork(network string) error {
 	return net.UnknownNetworkError(network)
 }
 
-// parseLocal parses an address to listen on. kind is the required first letter of the
-// network.
+// parseLocal parses an address to listen on. It fails unless the network's name begins with the letter
+// kind: 't' for TCP, 'u' for UDP.
 func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
 	if err := checkNetwork(network); err != nil || network[0] != kind {
 		return netip.AddrPort{}, net.UnknownNetworkError(network)

@@ -3,11 +3,11 @@
 //
 // # Shape
 //
-// Connections are divided over shards. A shard owns its connections, their timers and its
-// reassembly buffers. A symmetric hash of addresses and ports assigns each flow to one
-// shard. A shard works in turns and has a goroutine to run them; a goroutine that brings
-// a small batch to an idle shard runs the turn itself (turn.go). The state of a shard
-// needs no lock other than the one held for the turn.
+// Connections are divided over shards. A shard owns its connections, their timers and its reassembly
+// buffers. A symmetric hash of addresses and ports assigns each flow to one shard. A shard works in
+// turns: a turn is one pass over its input, followed by output. Each shard has a goroutine that runs its
+// turns; another goroutine with a small batch of packets for an idle shard runs the turn itself
+// (turn.go). A shard's state needs no lock other than the one held for the turn.
 //
 //	device ─ Recv ─▶ receiver ══ batches ══▶ shard ─ Send ─▶ device
 //	                    │                    ▲    │

@@ -21,7 +21,7 @@ type receptions struct {
 	of map[netip.Addr]*group.Reception
 }
 
-// change calls f on the reception of a group. A reception without users is removed
+// change calls f on the record (group.Reception) of a group's users. A record without users is removed
 // afterwards.
 func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
 	r.mu.Lock()
@@ -39,7 +39,7 @@ func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
 	}
 }
 
-// filter returns the combined source filter of a group.
+// filter returns the source filter of a group that results from the filters of all its users.
 func (r *receptions) filter(addr netip.Addr) group.Filter {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -108,15 +108,15 @@ func protocolOf(group netip.Addr) wire.GroupProtocol {
 	return wire.MLD
 }
 
-// listen calls the function change on the reception of a group and reports the result to
+// listen calls the function change on the record of a group's users, and reports the resulting change to
 // the link. It may be called on any goroutine.
 func (i *Interface) listen(addr netip.Addr, change func(*group.Reception)) {
 	i.receptions.change(addr, change)
 	i.post(func(l *ifaceLoop) { l.updateFilter(addr) })
 }
 
-// join makes the interface receive a multicast group that one of its addresses needs, and
-// leave ends that.
+// join makes the interface receive a multicast group that one of its addresses needs. leave is called
+// when no address needs the group any more.
 func (l *ifaceLoop) join(addr netip.Addr) {
 	l.receptions.change(addr, func(r *group.Reception) { r.Enter(everyone) })
 	l.updateFilter(addr)
@@ -247,7 +247,7 @@ func (l *ifaceLoop) listGroups() Groups {
 	return g
 }
 
-// SourceMention is a source in the sockets' filters of a group.
+// SourceMention describes a source address that the source filters of sockets contain for a group.
 type SourceMention struct {
 	Group, Source    netip.Addr
 	Include, Exclude int // numbers of sockets with a filter that includes or excludes the listed sources

@@ -115,8 +115,8 @@ func (sh *shard) sendError6(b []byte, h wire.ICMPv6, toMany bool) {
 	}
 }
 
-// scopeOf returns the interface on which a packet to dst arrived. ifc is the interface of
-// dst, or nil if dst is a group.
+// scopeOf returns the interface on which a packet to dst arrived. The caller passes the interface that
+// has the address dst as ifc, or nil if dst is a group.
 func (sh *shard) scopeOf(ifc *Interface, dst netip.Addr) *Interface {
 	if ifc != nil {
 		return ifc

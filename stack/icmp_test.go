@@ -85,7 +85,7 @@ func TestPortUnreachable(t *testing.T) {
 	})
 }
 
-// RFC 1122 section 3.2.2: packets about which no error is sent.
+// RFC 1122 section 3.2.2: about some packets no ICMP error may be sent.
 func TestNoErrorAbout(t *testing.T) {
 	closed := func(src, dst string) []byte {
 		return datagram(netip.AddrPortFrom(netip.MustParseAddr(src), 1000), netip.AddrPortFrom(netip.MustParseAddr(dst), 9), "x")
@@ -110,7 +110,7 @@ func TestNoErrorAbout(t *testing.T) {
 	}
 }
 
-// RFC 1812 section 4.3.2.8: a burst of six, and one per second, per destination.
+// RFC 1812 section 4.3.2.8: errors to each destination are limited to a burst of six, and then one per second.
 func TestErrorsAreLimited(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {
 		const again = "icmp 10.0.0.1 > 10.0.0.2 type 3 code 3"

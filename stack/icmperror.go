@@ -31,9 +31,9 @@ func (p *packet) arrived(now tcp.Time) Datagram {
 	return p.datagram(now, netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0), 0)
 }
 
-// comesBy sets e.on to the interface where the message arrived. It does not for a message
-// that this host sent to itself: the loopback interface is not on the path of the packet
-// that the message quotes.
+// comesBy sets e.on to the interface where the message arrived. For a message that this host sent to
+// itself, e.on stays nil: the loopback interface is not on the path of the packet that the message
+// quotes.
 func (e *icmpError) comesBy(p *packet) {
 	if !p.ifc.loopback {
 		e.on = p.ifc

@@ -254,7 +254,7 @@ func TestNeighborDiscovery(t *testing.T) {
 	})
 }
 
-// RFC 4429: what a program can do immediately, and what it can do after a second.
+// RFC 4429: the test checks what a program can do immediately, and what it can do after a second.
 func TestOptimisticAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := attachPeer(t, stack.New(stack.Config{Shards: 1}), pipe.Config{}, stack.InterfaceConfig{MAC: macA})
@@ -382,7 +382,7 @@ func TestPacketTooBigTCP(t *testing.T) {
 	})
 }
 
-// RFC 8200 section 4: the handling of extension headers.
+// RFC 8200 section 4 describes the handling of extension headers.
 func TestExtensionHeaders(t *testing.T) {
 	udp := datagram(netip.AddrPortFrom(addrB6, 1000), netip.AddrPortFrom(addrA6, 53), "hello")
 	ext := func(next wire.Protocol, data ...byte) []byte {

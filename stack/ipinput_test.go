@@ -102,7 +102,7 @@ func TestIPRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			byHand(t, func(t *testing.T, w *peer) {
-				// A socket bound to all addresses must not receive it either.
+				// A socket bound to all addresses must not receive the packet either.
 				s := mustUDP(t, w.s, 53)
 				defer s.Close()
 				before := w.s.Counters()

@@ -94,7 +94,7 @@ func (l *ifaceLoop) receiveLease(b []byte) {
 	l.dhcp.Receive(l.now, &m)
 }
 
-// configured is an interface as package configure sees it.
+// configured gives package configure access to a network interface.
 type configured struct{ l *ifaceLoop }
 
 // AddAddress implements configure.Addresses.
@@ -124,9 +124,8 @@ func (c configured) Lost(address netip.Prefix, reason dhcp.Reason) {
 // SendDHCP implements configure.LeaseLink.
 func (c configured) SendDHCP(m dhcp.Message, last bool) { c.l.sendLease(m, last) }
 
-// sendLease sends a message of the client. A broadcast is sent directly as a frame,
-// because the interface may have no address yet. Unicast messages use the normal output
-// path.
+// sendLease sends a message of the DHCP client. A broadcast is sent directly as a frame, because the
+// interface may have no address yet. Unicast messages use the normal output path.
 func (l *ifaceLoop) sendLease(m dhcp.Message, last bool) {
 	f := link.NewFrame(len(m.Data))
 	copy(f.Bytes(), m.Data)
@@ -171,9 +170,9 @@ func (i *Interface) forLease(p *packet) bool {
 	return err == nil && h.SrcPort == dhcpServerPort && h.DstPort == dhcpClientPort
 }
 
-// hand passes the payload of a UDP packet to a DHCP client in the interface loop. It
-// drops the payload if the channel is full. It takes ownership of the frame. If ok is
-// false, the counter says why the packet was dropped.
+// hand passes the payload of a UDP packet to a DHCP client in the interface loop. It takes ownership of
+// the frame. If the checksum is wrong or the channel is full, the packet is dropped: hand returns the
+// counter for the reason, and false.
 func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	defer p.frame.Free()
 	b := p.payload()

@@ -52,7 +52,7 @@ const (
 // FrameKind classifies the destination of a frame. The numbers are those of packet(7).
 type FrameKind uint8
 
-// The kinds of frames.
+// Values of FrameKind: to whom a frame is addressed.
 const (
 	FrameToHost FrameKind = iota
 	FrameToAll

@@ -45,8 +45,8 @@ const (
 	neighConfirm                  // the next hop is known to be reachable
 )
 
-// recentHop is the result of a shard's last lookup of a next hop. Most packets of a turn
-// have the same next hop, and a comparison is cheaper than a map lookup.
+// recentHop is the result of a shard's last lookup of a next hop. Most successive packets have the same
+// next hop, and a comparison is cheaper than a map lookup.
 type recentHop struct {
 	known *map[netip.Addr]*neighbour // the map of the lookup; the result is valid while the interface has this map
 	hop   netip.Addr
@@ -70,8 +70,7 @@ func (l *txLink) neighbour(hop netip.Addr) (wire.MAC, bool) {
 	return n.mac, true
 }
 
-// hint sends a message to the loop unless the channel is full. It reports whether it was
-// sent.
+// hint sends a message to the interface loop unless the channel is full. It reports whether it was sent.
 func (i *Interface) hint(kind neighKind, addr netip.Addr) bool {
 	select {
 	case i.wanted <- neighMessage{kind, addr}:

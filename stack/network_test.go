@@ -19,7 +19,7 @@ import (
 	"loam/wire"
 )
 
-// Several stacks on one network, and networks that lose, reorder and damage frames.
+// The tests of this file have several stacks on one network, or a network that loses, reorders and damages frames.
 
 // hub joins devices like an Ethernet hub: every device receives what the others send.
 type hub struct {

@@ -33,7 +33,7 @@ func (sh *shard) settleOrphan(c *TCPConn) {
 	}
 }
 
-// chargeOrphan sets the bytes that an orphan is charged to n.
+// chargeOrphan sets the memory that counts for an orphan to n bytes.
 func (sh *shard) chargeOrphan(c *TCPConn, n int) {
 	sh.orphanBytes += n - c.charged
 	c.charged = n

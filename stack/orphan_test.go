@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// Connections whose program has closed them, while the peer does not acknowledge or close them (orphans).
+// The tests of this file are about orphans: connections that the program has closed, and that the peer neither acknowledges nor closes.
 
 // abandoned makes a program write to a peer with a closed window, and then close the
 // connection.

@@ -259,8 +259,8 @@ func (l *txLink) drop() {
 	}
 }
 
-// output asks every connection that had an event in this turn for segments and passes them to the devices. Connections
-// that have waited for room come first.
+// output asks every connection that had an event in this turn of the shard for segments, and passes these to the
+// devices. Connections that have waited for room come first.
 func (sh *shard) output() {
 	for _, l := range sh.links {
 		l.unstall()

@@ -15,8 +15,8 @@ import (
 	"loam/stack/ring"
 )
 
-// Two stacks, a and b, at 10.0.0.1 and 10.0.0.2 on one pipe, as used by most tests here.
-// They also have 2001:db8::1 and 2001:db8::2.
+// Most tests of this package use two stacks on one pipe: a at 10.0.0.1, and b at 10.0.0.2. They also
+// have 2001:db8::1 and 2001:db8::2.
 
 var (
 	addrA  = netip.MustParseAddr("10.0.0.1")

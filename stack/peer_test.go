@@ -82,7 +82,7 @@ func newPeer(t *testing.T, c stack.Config, p pipe.Config) *peer {
 	return newBarePeer(t, c, p).introduce()
 }
 
-// introduce adds the stack's address and resolves both hosts for each other.
+// introduce adds the stack's address, and lets each host learn the other's link-layer address.
 func (w *peer) introduce() *peer {
 	w.t.Helper()
 	if err := w.s.AddAddress("eth0", netip.PrefixFrom(addrA, 24)); err != nil {

@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// inputRaw delivers a copy of a packet to each matching raw socket and reports whether
-// there was one. It runs on a shard or a receiver; counts is the caller's tally.
+// inputRaw delivers a copy of a packet to each matching raw socket and reports whether there was one. It
+// runs on a shard or a receiver; counts is the set of counters of the caller.
 func (s *Stack) inputRaw(counts *tally, p *packet) bool {
 	received := false
 	for _, c := range s.rawConns() {

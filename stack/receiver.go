@@ -60,8 +60,8 @@ func (r *receiver) loop() {
 	}
 }
 
-// flush passes the batches to the shards, or runs the shards' turns itself. Shards always drain their input, so waiting
-// for one is bounded. Meanwhile the device queues frames, and drops them when its queue is full.
+// flush passes the batches of packets to the shards, or processes them itself in place of the shards' goroutines. Shards always
+// drain their input, so waiting for one is bounded. Meanwhile the device queues frames, and drops them when its queue is full.
 func (r *receiver) flush() {
 	for i, b := range r.out {
 		if b == nil {

@@ -18,7 +18,7 @@ import (
 	"loam/wire"
 )
 
-// Hosts that configure themselves, and the routers that advertise to them.
+// The tests of this file are about hosts that configure themselves, and the routers that advertise to them.
 
 var (
 	routerB  = wire.LinkLocal6(macB)
@@ -329,7 +329,7 @@ func TestRouterFails(t *testing.T) {
 	})
 }
 
-// A stack that is a router, and a stack that discovers it.
+// One stack is a router, and another stack discovers that router.
 func TestAdvertise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		near, far := pipe.New(pipe.Config{})

@@ -131,7 +131,7 @@ func (sh *shard) loop() {
 	}
 }
 
-// beginTurn reads the time and the tables for a turn.
+// beginTurn reads the time and the tables at the start of a turn (one pass of the shard over its work).
 func (sh *shard) beginTurn() {
 	sh.now = sh.stack.now()
 	sh.tables = sh.stack.tables.Load()
@@ -153,10 +153,10 @@ func (sh *shard) drain() {
 	}
 }
 
-// maxFired bounds the timers fired per turn, because the timers of many connections may expire together.
+// maxFired bounds the timers that the shard fires in one turn, because the timers of many connections may expire together.
 const maxFired = 64
 
-// turn runs the steps of a turn that follow input processing. The caller has called beginTurn.
+// turn runs the steps of a turn that follow the processing of input. The caller has called beginTurn and has processed the input.
 func (sh *shard) turn() {
 	sh.takeInbox()
 	sh.wheel.AdvanceSome(sh.now, maxFired, sh.fire)

@@ -19,7 +19,7 @@ import (
 
 // Floods of segments that belong to no connection.
 
-// sieve is a device that drops stray segments on request, as the kernel does for a TAP device.
+// sieve is a device that drops stray segments (TCP segments without a connection) on request, as the kernel does for a TAP device.
 type sieve struct {
 	*pipe.Device
 	flows  *link.Flows
@@ -103,7 +103,7 @@ func (s *sieve) drops(b []byte) bool {
 	return s.every == 0 || s.dropped%s.every != 0
 }
 
-// bySieve runs a script like byHand, on a stack whose device is a sieve.
+// bySieve runs a script as byHand does, on a stack whose device is a sieve (drops stray segments on request).
 func bySieve(t *testing.T, shards int, script func(t *testing.T, w *peer, s *sieve)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -164,7 +164,8 @@ func TestStraysAreThinnedOut(t *testing.T) {
 	}
 }
 
-// While all stray segments are dropped, connections in every state work. At the end, none is left in the set.
+// While all stray segments (of no connection) are dropped, connections in every state work. At the end, the device's set of connections is
+// empty.
 func TestConnectionsDuringStrayFlood(t *testing.T) {
 	bySieve(t, 1, func(t *testing.T, w *peer, s *sieve) {
 		w.throughPeer()
@@ -219,7 +220,7 @@ func TestConnectionsDuringStrayFlood(t *testing.T) {
 	})
 }
 
-// The last segment of a handshake by SYN cookie is not stray, although no connection exists yet.
+// The last segment of a handshake by SYN cookie is not dropped as stray, although no connection exists yet.
 func TestCookieDuringStrayFlood(t *testing.T) {
 	bySieve(t, 1, func(t *testing.T, w *peer, s *sieve) {
 		w.throughPeer()

@@ -425,8 +425,8 @@ func (c *TCPConn) Close() error {
 // Abort resets the connection and closes the socket.
 func (c *TCPConn) Abort() error { return c.leave(wishAbort) }
 
-// leave closes the socket on the program's side. The shard then ends the connection
-// according to wish.
+// leave closes the socket on the program's side. The shard then ends the connection as the bits in wish
+// request.
 func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed

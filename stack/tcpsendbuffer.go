@@ -2,7 +2,7 @@ package stack
 
 import "time"
 
-// The size of the send buffer: how much a program may write before it is acknowledged.
+// The size of the send buffer: how much data a program may write before the peer has acknowledged it.
 
 // Sizes of the send ring in bytes. It grows with the congestion window unless SO_SNDBUF
 // is set.

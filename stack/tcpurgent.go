@@ -84,8 +84,8 @@ func (c *TCPConn) stretch(skip, n int) (pass, most int) {
 	return 1, n
 }
 
-// readPastMark is received.Read that skips the urgent byte and stops before it. The
-// caller holds readMu.
+// readPastMark reads received data. A read that begins before the urgent byte ends there; a read that begins at the urgent
+// byte skips it. The caller holds readMu.
 func (c *TCPConn) readPastMark(p []byte) int {
 	pass, most := c.stretch(0, len(p))
 	if pass > 0 && c.received.Discard(pass) < pass {

@@ -54,7 +54,7 @@ func (r road) throughput(t *testing.T, seed uint64, size int) (rate float64) {
 		way := fault.Direction{Loss: r.loss, Delay: r.rtt / 2}
 		lossy := fault.New(near, fault.Config{Seed: seed, Send: way, Recv: way})
 		slow := shape.New(lossy, shape.Config{Send: shape.Limit{Rate: roadRate, Burst: 1514, Queue: r.queue}})
-		alone := stack.Config{Shards: 1, NoIPv6: true} // no other traffic, such as group reports
+		alone := stack.Config{Shards: 1, NoIPv6: true} // IPv6 is off, so that the stacks send no other traffic, such as group reports
 		a := newHost(t, alone, slow, addrA)
 		b := newHost(t, alone, far, addrB)
 		defer func() {

@@ -11,7 +11,7 @@ import (
 	"loam/wire"
 )
 
-// TIME-WAIT (RFC 9293 section 3.6.1) as seen by remote hosts, and its cost.
+// The tests of this file check TIME-WAIT (RFC 9293 section 3.6.1) as remote hosts see it, and its cost.
 
 // closed takes a connection to TIME-WAIT at the stack.
 func (w *peer) closed(l *stack.TCPListener, from uint16) *tcpPeer {

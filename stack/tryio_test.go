@@ -10,8 +10,8 @@ import (
 	"loam/wire"
 )
 
-// Non-blocking calls, and the events that announce when to make them: the basis of
-// poll(2).
+// The tests of this file check non-blocking calls, and the events that report when to make them. poll(2)
+// is based on both.
 
 func TestPeek(t *testing.T) {
 	openByHand(t, func(t *testing.T, w *peer, p *tcpPeer, c *stack.TCPConn) {

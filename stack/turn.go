@@ -21,8 +21,8 @@ import (
 // turn. Above it, working in parallel is faster.
 const lightBytes = 16 << 10
 
-// turnNow runs a turn on the calling goroutine. It returns false if it cannot; the caller
-// must then ring the inbox so that loop processes the requests.
+// turnNow runs a turn of the shard on the calling goroutine. It returns false if it cannot; the caller
+// must then ring the shard's inbox so that loop processes the requests.
 func (sh *shard) turnNow() bool {
 	if !sh.owner.TryLock() {
 		return false
@@ -36,8 +36,8 @@ func (sh *shard) turnNow() bool {
 	return true
 }
 
-// inputNow runs a turn with a batch. It returns false, and leaves the batch to the
-// caller, if the batch is large or the shard is busy.
+// inputNow runs a turn of the shard with a batch of packets. It returns false, and leaves the batch to
+// the caller, if the batch is large or the shard is busy.
 func (sh *shard) inputNow(b *batch) bool {
 	if !b.light() || !sh.owner.TryLock() {
 		return false

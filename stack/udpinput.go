@@ -101,8 +101,8 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 }
 
 // socket returns the socket of a table (sockets or lites) for a datagram that arrived on an interface, or nil. A nil
-// interface means that the interface is unknown. A socket connected to the sender takes
-// precedence over one bound to the address, and that over one bound to all addresses.
+// interface means that the interface is unknown. A socket connected to the sender has the
+// highest precedence, then a socket bound to the address, then a socket bound to all addresses.
 func (sh *shard) socket(table map[netip.AddrPort][]*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
 	to = bare(to)
 	exact, all := table[to], table[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
@@ -210,7 +210,7 @@ func (c *UDPConn) receivesAll(p *packet, info *Datagram) bool {
 }
 
 // forwardUDP creates the socket of a new flow and passes it to the forwarder. It returns
-// nil if there is none or too many requests are undecided.
+// nil if there is no forwarder or too many requests are undecided.
 func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	handler := sh.stack.forwarder.UDP
 	if handler == nil || !sh.beginForward() {

@@ -6,7 +6,7 @@ import "sync/atomic"
 // pending, and whether calls have hooks (a tracer or a filter).
 type attention struct{ bits atomic.Uint32 }
 
-// Bits of attention: a request that the thread must handle before it returns to ring 3, and the hooks of its system calls.
+// Bits of attention: a request is pending, and a tracer or filters (hooks) must see the system calls of the thread.
 const (
 	requested = 1 << iota
 	hookedCall
@@ -19,7 +19,7 @@ func (a *attention) Load() bool { return a.bits.Load()&requested != 0 }
 // Store records that a request is pending, or that none is.
 func (a *attention) Store(on bool) { a.set(requested, on) }
 
-// hook records whether a tracer wants to see the system calls of the thread.
+// hook sets or clears the flag that makes each system call of the thread check for a tracer.
 func (a *attention) hook(on bool) { a.set(hookedCall, on) }
 
 // hooked reports whether a tracer wants to see the system calls of the thread.

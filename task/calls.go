@@ -31,7 +31,7 @@ type serveFunc func(t *Task, a call.Args) (uint64, linux.Errno)
 // served holds the calls of this package, by number. It is not changed after init.
 var served [call.Numbers]serveFunc
 
-// personality holds, by the number of the call, the rows of the table in posix/call that have a function.
+// personality holds the rows of the table in posix/call that have a function, by the number of the call.
 var personality [call.Numbers]*call.Row
 
 // Kinds of calls that a task treats in a special way.

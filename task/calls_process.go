@@ -258,7 +258,7 @@ func (p *Process) inherit(parent *Process) {
 	p.killPreference.Store(parent.killPreference.Load())
 }
 
-// forkMemory returns the memory of a child: the same, or a copy.
+// forkMemory returns the memory of a child: the parent's own memory, or a copy of it.
 func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	own := t.memory()
 	if c.Flags&linux.CLONE_VM != 0 {

@@ -55,7 +55,7 @@ func (s *System) NewHost(c HostConfig) *Host {
 	return h
 }
 
-// hosted reports whether process 1 is a Host.
+// hosted reports whether process 1 is a Go program (a Host).
 func (s *System) hosted() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -178,7 +178,7 @@ func TestHostFiles(t *testing.T) {
 	})
 }
 
-// The identity of a child is set before its program is loaded.
+// The user and the groups of a child are set before its program is loaded.
 func TestHostUser(t *testing.T) {
 	withHost(t, func(h *hosted) {
 		pid := h.spawn(spawn.Attributes{Path: "/0", Args: []string{"0"}, User: &spawn.User{UID: 1000, GID: 1001, Groups: []uint32{7}}, DeathSignal: linux.SIGKILL})

@@ -76,7 +76,7 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
-// /proc has a directory for each process, which shows the process and disappears with it. self is the caller's.
+// /proc has a directory for each process, which shows the process and disappears with it. The link self leads to the caller's directory.
 func TestProc(t *testing.T) {
 	run(t, func(u *user) {
 		same(t, "self", u.link("/proc/self"), "2")
@@ -121,7 +121,7 @@ func TestProc(t *testing.T) {
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
 }
 
-// A user does not see the memory, environment and descriptors of another. comm is written by the process itself only.
+// A user does not see the memory, environment and descriptors of another. Only the process itself may write its file comm.
 func TestProcPermissions(t *testing.T) {
 	run(t, func(u *user) {
 		is(t, "name", u.call(linux.SYS_OPEN, u.text(dataAt, "/proc/self/comm"), linux.O_WRONLY), 0)

@@ -60,8 +60,8 @@ type System struct {
 	ipc       *ipc.Objects
 }
 
-// New returns a system without processes. The program that calls it counts as process 1: orphans
-// become its children, and are reaped without a wait.
+// New returns a system without processes. The program that calls New counts as process 1: orphans become
+// its children, and are reaped without a wait.
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},

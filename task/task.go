@@ -29,7 +29,7 @@ type Task struct {
 	id        family.PID
 	name      atomic.Pointer[string] // name of the thread: see comm
 	thread    Thread
-	registers *amd64.Frame   // registers of thread
+	registers *amd64.Frame   // registers of the field thread
 	signals   *signal.Thread // signals of the thread, guarded by System.mu
 	caller    call.Caller
 
@@ -116,11 +116,11 @@ func (t *Task) alert() {
 	}
 }
 
-// undisturbed reports whether no interrupt, no request and no hook exists: rearm would do nothing.
+// undisturbed reports whether rearm would do nothing: no interrupt, no request, and no tracer or filter.
 func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
 
 // rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.
-// It reports whether the calls of the thread have hooks.
+// It reports whether a tracer or filters see the calls of the thread.
 func (t *Task) rearm() (hooked bool) {
 	t.interrupt.Clear() // before the load of the requests: alert stores a request before it raises the interrupt
 	bits := t.alerted.bits.Load()

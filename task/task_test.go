@@ -202,7 +202,7 @@ func TestVforkAndExec(t *testing.T) {
 	})
 }
 
-// install sets a handler for a signal; the handler is a program by its number.
+// install sets the handler of a signal to the program with a number.
 func install(u *user, n signal.Number, program, flags uint64) {
 	b := make([]byte, linux.SizeofKernelSigaction)
 	linux.KernelSigaction{Handler: handlersAt + program, Flags: flags | linux.SA_RESTORER, Restorer: restorerAt}.Put(b)

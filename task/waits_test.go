@@ -12,7 +12,7 @@ import (
 // These tests check that every wait of a thread, which uses file.Task.Wait, ends by its event, its timeout, a
 // signal, and the death of the thread.
 
-// Addresses that the waits below use.
+// Addresses in the program's memory that the tests pass to calls that wait.
 const (
 	bufferAt  = dataAt + 0x1000
 	waitvAt   = dataAt + 0x1400

@@ -246,8 +246,8 @@ func sizes(images []*drive) ([]int64, error) {
 	return all, nil
 }
 
-// giveDisks gives a process its disk images. Their descriptors are consecutive, because the seal
-// allows a range of descriptors.
+// giveDisks gives a process its disk images. Their descriptors are consecutive, because the filter of
+// the process's system calls allows a range of descriptors.
 func (n *network) giveDisks() {
 	for _, i := range n.disks {
 		d := i.describe()

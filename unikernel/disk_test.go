@@ -158,7 +158,7 @@ func TestDiskRefuses(t *testing.T) {
 	}
 }
 
-// Descriptions of disks, as a user writes them, and malformed ones.
+// The test parses descriptions of disks as a user writes them, and malformed ones.
 func TestParseDisk(t *testing.T) {
 	for text, want := range map[string]Disk{
 		"a.img":                      {Kind: "virtio", File: "a.img"},

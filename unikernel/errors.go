@@ -21,7 +21,7 @@ func (e *Error) Error() string {
 	return e.What + ": " + e.Next
 }
 
-// errorf returns an *Error with the formatted text as its What, and with its Next.
+// errorf returns an *Error. Its field What is the formatted text, and its field Next is the parameter next.
 func errorf(next, format string, args ...any) error {
 	return &Error{What: fmt.Sprintf(format, args...), Next: next}
 }

@@ -20,7 +20,7 @@ import (
 //
 // Rejected: an added file for every package. The overlay cannot add files in the module cache.
 
-// testMainFile is the file that the overlay adds to every test binary.
+// testMainFile is the file that Loam adds to every test binary (by go build -overlay).
 const testMainFile = "testing/internal/testdeps/loam_guest.go"
 
 // TestOptions describes a run of go test.
@@ -72,7 +72,7 @@ func Test(ctx context.Context, o TestOptions) (status int, err error) {
 	return tools.runTest(ctx, dir, args)
 }
 
-// testOverlay writes the overlay for tests and returns the path of its file.
+// testOverlay writes the overlay file for tests (go build -overlay) and returns its path.
 func testOverlay(c cache, t *toolchain, s *std, platform Platform, starts bool) (string, error) {
 	dir := c.path("build", digest("test", platform.String(), s.hash, strconv.FormatBool(starts)))
 	added := filepath.Join(dir, "testdeps.go")

@@ -19,7 +19,7 @@ import (
 // stdIndex is the content of an index file.
 type stdIndex struct {
 	Hash   string            // name of the std folder in the cache
-	Names  []string          // names of the files of the overlay, below GOROOT/src
+	Names  []string          // names of the files that the overlay replaces or adds, below GOROOT/src
 	Stamps map[string]string // stamp of each file that the rules read, by its name below GOROOT/src
 }
 

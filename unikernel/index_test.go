@@ -9,8 +9,8 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// A second run takes the overlay from the index. It does not use the index if the std folder is missing, or if one of
-// the files that the rules read has changed.
+// A second run takes the overlay of the standard library from the index, without generating it. The index is not used
+// if the folder of the overlay is missing, or if one of the files that the rules read has changed.
 func TestIndex(t *testing.T) {
 	c := cache(t.TempDir())
 	tools, err := findToolchain(t.Context(), c, ".")
@@ -45,7 +45,7 @@ func TestIndex(t *testing.T) {
 	for _, name := range append(made.names, overlay.Read()...) {
 		src, err := os.ReadFile(filepath.Join(tools.GOROOT, "src", name))
 		if err != nil {
-			continue // a file that the overlay adds
+			continue // the overlay adds this file, so no file of the GOROOT corresponds to it
 		}
 		if err := writeFile(filepath.Join(other.GOROOT, "src", name), src); err != nil {
 			t.Fatal(err)

@@ -69,7 +69,7 @@ func TestLinuxIsolationFuzz(t *testing.T) {
 	isolated(t, "fuzz", fmt.Sprint(seed), fmt.Sprint(d.Seconds()))
 }
 
-// Hostile programs, one for each kind of harm.
+// The test runs hostile programs, one for each kind of harm.
 func TestLinuxIsolationHostile(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the programs run in a machine without the race detector")

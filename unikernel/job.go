@@ -11,7 +11,7 @@ import (
 // TerminalUse says whether a Linux program gets a terminal of its own, which is connected to the terminal of this process.
 type TerminalUse uint8
 
-// Values of TerminalUse.
+// Values of TerminalUse: whether the program gets a terminal of its own.
 const (
 	AutoTerminal TerminalUse = iota // the program gets one if standard input and standard output are a terminal
 	OwnTerminal

@@ -112,7 +112,7 @@ func processors(changes []string) string {
 	return strconv.Itoa(runtime.GOMAXPROCS(0))
 }
 
-// placesOf returns the addresses in a program from which the seal allows system calls.
+// placesOf returns the addresses in a program from which the filter of system calls (package seal) allows system calls.
 func placesOf(program string) ([]seal.Place, error) {
 	f, err := elf.Open(program)
 	if err != nil {

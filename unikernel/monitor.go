@@ -120,7 +120,7 @@ func (m *monitor) port(name string, number int) (*os.File, error) {
 		return nil, err
 	}
 	m.ours = append(m.ours, r)
-	if m.user != nil { // QEMU opens it by its name in /dev/fd, which checks the file's owner
+	if m.user != nil { // QEMU opens the pipe by its name in /dev/fd, for which Linux checks the owner of the file
 		if err := w.Chown(int(m.user.Uid), int(m.user.Gid)); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ import (
 // NetworkKind is the kind of network that a guest is connected to.
 type NetworkKind int
 
-// Kinds of networks.
+// Values of NetworkKind: what the program's network card leads to.
 const (
 	UserNetwork NetworkKind = iota // a gateway in the loam command, which needs no privilege
 	TapNetwork                     // a TAP device of the host
@@ -84,7 +84,7 @@ const userMTU = 65535
 // cardMTU is the MTU of a virtual machine's network card.
 const cardMTU = 1500
 
-// Addresses of the gateway's network.
+// Addresses of the network whose gateway is in the loam command.
 var (
 	userAddress = netip.MustParsePrefix("10.0.2.15/24")
 	userGateway = netip.MustParseAddr("10.0.2.2")

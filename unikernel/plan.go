@@ -23,7 +23,7 @@ type Plan struct {
 	starts  bool              // the program starts other programs: see children.go
 }
 
-// mainFile is the file that the overlay adds to the main package.
+// mainFile is the file that Loam adds to the main package of a program (by go build -overlay).
 const mainFile = "loam_guest_main.go"
 
 // importRoot returns the source of a file of package pkg that imports the platform's root package, and package children

@@ -10,7 +10,7 @@ import (
 // Platform is the environment that a program runs in.
 type Platform int
 
-// Platforms.
+// Values of Platform.
 const (
 	Process Platform = iota // the program runs as a Linux process
 	Machine                 // the program runs in ring 0 of a virtual machine

@@ -29,7 +29,7 @@ import (
 // Accelerator is the way in which QEMU runs a guest's instructions.
 type Accelerator int
 
-// Accelerators.
+// Values of Accelerator.
 const (
 	TCG Accelerator = iota // QEMU translates instructions
 	KVM                    // the processor runs instructions (hardware virtualisation)

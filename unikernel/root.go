@@ -85,7 +85,7 @@ func (o *Options) applyConfig(c rootfs.Config) {
 		o.User = c.User
 	}
 	if o.User == "" {
-		o.User = "0" // unlike an empty user, it has a home folder
+		o.User = "0" // user 0 has a home folder, unlike an empty user
 	}
 	if o.Folder == "" {
 		o.Folder = path.Clean("/" + c.WorkingDir)

@@ -35,8 +35,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// All threads of a program have the seal's filter, and descriptors that the loam command inherited by
-// mistake are closed.
+// All threads of a program have the filter of system calls, and descriptors that the loam command
+// inherited by mistake are closed.
 func TestSealOfThreads(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

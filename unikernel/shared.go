@@ -43,7 +43,7 @@ func (n *network) share(folders []Shared, platform Platform) error {
 		}
 		n.config.Shared = append(n.config.Shared, g)
 	}
-	for i, m := range memory { // these descriptors are consecutive, because the seal allows a range
+	for i, m := range memory { // these descriptors are consecutive, because the filter of system calls allows a range
 		n.config.Shared[i].Memory = n.give(m)
 	}
 	return nil

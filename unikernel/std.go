@@ -15,7 +15,7 @@ import (
 	"loam/unikernel/overlay"
 )
 
-// std is the overlay of the standard library for one toolchain, in the cache.
+// std is the overlay (edited and added files) of the standard library for one toolchain, in the cache.
 type std struct {
 	hash    string
 	names   []string          // files below GOROOT/src that are replaced or added
@@ -23,8 +23,8 @@ type std struct {
 	flags   []string          // flags of the go command
 }
 
-// prepareStd returns the overlay for a toolchain, from the cache if possible. source is a checkout of Loam,
-// or empty for the embedded packages.
+// prepareStd returns the overlay of the standard library for a toolchain, from the cache if possible.
+// source is a checkout of Loam, or empty for the embedded packages.
 func prepareStd(ctx context.Context, c cache, t *toolchain, source string, platform Platform) (*std, error) {
 	if source != "" {
 		return makeStd(ctx, c, t, source, platform)
@@ -71,7 +71,7 @@ func makeStd(ctx context.Context, c cache, t *toolchain, source string, platform
 	})
 }
 
-// newStd returns the overlay that consists of the named files in dir.
+// newStd returns the overlay that consists of the files called names in the folder dir.
 func newStd(t *toolchain, dir, hash string, names []string) *std {
 	s := &std{hash: hash, names: names, replace: make(map[string]string, len(names)), flags: profileFlags(dir)}
 	for _, name := range names {
@@ -129,7 +129,7 @@ func goesFirst(ctx context.Context, t *toolchain, own overlay.Files) ([]string, 
 // old folders are not used.
 const layout = "all of std goes first"
 
-// hashFiles returns a name for the inputs of an overlay.
+// hashFiles returns a hash of the inputs of an overlay, which is the name of its folder in the cache.
 func hashFiles(goroot string, sets ...overlay.Files) string {
 	parts := []string{goroot, layout}
 	for _, files := range sets {

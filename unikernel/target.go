@@ -38,7 +38,7 @@ func choosing(given []string) (flags []string) {
 	return flags
 }
 
-// located is a target that has been found.
+// located is a target whose main package has been found.
 type located struct {
 	dir   string   // folder in which the go command runs
 	args  []string // arguments of go build that name the package

@@ -18,8 +18,9 @@ import (
 // plainFlags is the environment variable with the flags for building a plain test binary, in JSON. Tests do not see it.
 const plainFlags = "LOAM_TEST_FLAGS"
 
-// testStarts reports whether tests of packages start programs: a package that they need, other than package testing's own,
-// imports os/exec, or a package outside of the standard library calls os.StartProcess or syscall.ForkExec.
+// testStarts reports whether tests of packages start programs. They do if a package that they import imports os/exec (the
+// imports of package testing do not count), or if a package outside the standard library calls os.StartProcess or
+// syscall.ForkExec.
 func testStarts(ctx context.Context, t *toolchain, dir string, flags, packages []string) bool {
 	const format = "{{.ImportPath}}\t{{if not .Standard}}{{.Dir}}{{end}}\t{{join .Imports \" \"}}"
 	args := append([]string{"list", "-e", "-test", "-deps", "-f", format}, choosing(flags)...)

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Files for a test. A test starts in the folder of its package. It gets more files of the host than other programs: files
-// that tests are known to read, also from the parent folder. Files that it writes stay in its own memory.
+// This file chooses a test's files. A test starts in the folder of its package. It gets more of the host's files than
+// other programs: those that tests are known to read, also of the parent folder. Files that it writes stay in its memory.
 
 // testVolumes returns the volumes for a test binary that starts in folder. The parameter
 // plain is the file that it gets as its own; empty: the test binary itself.

@@ -43,7 +43,7 @@ const (
 	DNSAnswered                   // queries answered by a server of the host
 	DNSLocal                      // queries answered by the gateway: names below loam.internal
 	DNSMalformed                  // malformed queries
-	DNSUnsupported                // query types that are not forwarded
+	DNSUnsupported                // queries of types that are not forwarded
 	DNSLimit                      // queries refused: too many concurrent queries
 	DNSFailed                     // queries that no server answered
 	DNSMismatched                 // replies that match no query
@@ -88,7 +88,7 @@ func (c *Counters) All() iter.Seq2[Counter, uint64] { return counter.All[Counter
 // String lists the nonzero counters, one "name value" per line.
 func (c *Counters) String() string { return counter.List[Counter](c[:]) }
 
-// tally holds the counters. Several goroutines increment them.
+// tally holds the counters of a gateway. Several goroutines increment them.
 type tally [numCounters]atomic.Uint64
 
 func (t *tally) count(which Counter)      { t[which].Add(1) }

@@ -67,7 +67,7 @@ func (m *memory) next() int {
 	return m.share(len(m.relays) + 1)
 }
 
-// join adds a relay and sets its window. The windows of other relays may shrink.
+// join adds a relay, which carries one connection, and sets its window. The windows of other relays may shrink.
 func (m *memory) join(r *relay) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 // ARPOp is the operation of an ARP packet.
 type ARPOp uint16
 
-// Operations (RFC 826).
+// Values of ARPOp (RFC 826).
 const (
 	ARPRequest ARPOp = 1
 	ARPReply   ARPOp = 2

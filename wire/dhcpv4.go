@@ -27,7 +27,7 @@ const (
 	DHCPv4BootReply   DHCPv4Op = 2 // server to client
 )
 
-// Sizes in bytes.
+// Sizes of DHCP messages in bytes.
 const (
 	// DHCPv4MinLen is the size of the fixed part of a message, with the magic cookie, before the options.
 	DHCPv4MinLen = 240

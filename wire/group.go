@@ -16,7 +16,7 @@ import (
 // GroupProtocol selects IGMP or MLD.
 type GroupProtocol uint8
 
-// Values of GroupProtocol.
+// Values of GroupProtocol: IGMP is for IPv4, MLD for IPv6.
 const (
 	IGMP GroupProtocol = iota
 	MLD

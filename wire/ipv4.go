@@ -21,7 +21,7 @@ const (
 	ProtoUDPLite Protocol = 136
 )
 
-// Sizes in bytes.
+// Sizes of IPv4 headers in bytes.
 const (
 	IPv4MinLen = 20
 	IPv4MaxLen = 60

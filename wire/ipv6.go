@@ -7,7 +7,7 @@ import (
 
 // IPv6 (RFC 8200): the fixed header. Extension headers are treated as part of the payload; see ipv6ext.go.
 
-// Sizes in bytes.
+// Sizes of an IPv6 header and of a payload in bytes.
 const (
 	IPv6Len        = 40
 	MaxIPv6Payload = 65535 // bytes; without the jumbo payload option (RFC 2675)

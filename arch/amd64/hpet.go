@@ -7,7 +7,7 @@ import "unsafe"
 // reads.
 type HPET uintptr
 
-// Offsets of registers.
+// Offsets of the timer's registers from HPET.
 const (
 	hpetPeriod  = 0x004
 	hpetConfig  = 0x010

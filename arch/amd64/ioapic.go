@@ -18,7 +18,7 @@ const (
 	ioapicTable   = 0x10 // two 32-bit registers for each input
 )
 
-// Bits of an entry of the table.
+// Bits of an entry of the redirection table, which says how an interrupt line is delivered.
 const (
 	IOAPICLow    = 1 << 13 // the line is active low
 	IOAPICLevel  = 1 << 15 // the line is level-triggered

@@ -8,7 +8,7 @@ import "unsafe"
 // Tables neither locks nor flushes translations. A caller that removes a right or a page must flush before the page is
 // reused. A caller that only adds pages or rights need not flush: processors do not cache absent entries.
 
-// Sizes of pages.
+// Sizes of the pages that a processor can map, in bytes.
 const (
 	PageSize     = 1 << 12
 	BigPageSize  = 1 << 21

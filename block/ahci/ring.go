@@ -79,7 +79,7 @@ func setRanges(b []byte, first, n uint64) {
 // Kick implements controller.Ring.
 func (p *port) Kick() {
 	if p.waiting != 0 {
-		p.waiting |= p.fresh // sent after the commands that are retried one at a time
+		p.waiting |= p.fresh // new commands are sent after the commands that are retried one at a time
 	} else {
 		p.issue(p.fresh)
 	}

@@ -2,7 +2,7 @@ package crash
 
 import "math/rand/v2"
 
-// Styles of choosing a state.
+// Styles: each is a way to choose at random which writes a crash loses.
 const (
 	whole   = iota // a write is applied or lost as a whole; writes stay in the order of submission
 	torn           // some writes are applied only up to a sector

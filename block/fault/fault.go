@@ -25,11 +25,11 @@ type Config struct {
 	Seed uint64
 	// Fail is the share of requests that fail with ErrIO and do nothing, for each operation.
 	Fail [block.Ops]float64
-	// Tear is the share of writes of several sectors that store only their first sectors, and fail
-	// with ErrIO.
+	// Tear is the probability that a write of several sectors stores only the first sectors, and fails with
+	// ErrIO.
 	Tear float64
-	// Reorder is the share of requests that are held back until some later requests, at most
-	// ReorderDistance, have overtaken them. The wait ends early when a flush is submitted, or after
+	// Reorder is the probability that a request is held back until some later requests, at most
+	// ReorderDistance, have overtaken it. The wait ends early when a flush is submitted, or after
 	// ReorderTime.
 	Reorder         float64
 	ReorderDistance int           // number of requests; 0: 4

@@ -27,7 +27,7 @@ type Config struct {
 	Buffered bool // the file is not opened with O_DIRECT
 }
 
-// Limits of the requests that the device accepts.
+// Limits of the requests that a device of this package accepts.
 const (
 	sector         = 512
 	mostBytes      = 1 << 20 // maximum number of bytes of a request

@@ -6,7 +6,7 @@ import "bytes"
 // it. AML compilers encode each of these constants in one way only. So the kernel searches for that encoding and needs
 // no interpreter. A value that firmware computes is reported as missing.
 
-// Opcodes: section 20.2.
+// Opcodes of AML (section 20.2).
 const (
 	amlName    = 0x08
 	amlByte    = 0x0a

@@ -76,7 +76,7 @@ func (t *Tables) Timer() (r Register, ok bool) {
 // TimerFrequency is the frequency of the power management timer, in Hz.
 const TimerFrequency = 3579545
 
-// Flags of the table: section 5.2.9, table 5.10.
+// Flags of the FADT (section 5.2.9, table 5.10).
 const (
 	flagPowerButton = 1 << 4 // the power button is a separate device, not a bit of the fixed registers
 	flagReset       = 1 << 10

@@ -29,8 +29,9 @@ func newBenchSyscall() *cobra.Command {
 		Use:   "syscall",
 		Short: "Measure the cost of system calls",
 		Long: `Syscall builds a small program and runs it on Loam and on Linux, in turns. It
-prints the cost of a few system calls on both, in nanoseconds: the minimum of all
-rounds. It also prints the cost of Loam's hook before a call does any work.`,
+prints the time of a few system calls on both, in nanoseconds: the minimum of all
+rounds. It also prints the time from the call of a function of package syscall
+until Loam begins to serve the system call.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if rounds < 1 {

@@ -151,7 +151,7 @@ func newDiskList() *cobra.Command {
 	var long, all bool
 	cmd := &cobra.Command{
 		Use:     "ls IMAGE [PATH...]",
-		Short:   "List folders of an image",
+		Short:   "List folders in an ext4 image",
 		Example: "  loam disk ls -l data.img /var/log",
 		Args:    atLeast(1, 0, "IMAGE [PATH...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -178,7 +178,7 @@ func newDiskList() *cobra.Command {
 func newDiskCat() *cobra.Command {
 	return &cobra.Command{
 		Use:     "cat IMAGE PATH...",
-		Short:   "Print files of an image",
+		Short:   "Print the content of files in an ext4 image",
 		Example: "  loam disk cat data.img /etc/hosts",
 		Args:    atLeast(2, 0, "IMAGE PATH..."),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -197,7 +197,7 @@ func newDiskCat() *cobra.Command {
 func newDiskStat() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stat IMAGE [PATH...]",
-		Short: "Describe an image, or files of it",
+		Short: "Describe an ext4 image, or files in it",
 		Args:  atLeast(1, 0, "IMAGE [PATH...]"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return onImage(args[0], false, func(i *imagefile.Image) error {

@@ -48,11 +48,11 @@ ARP or Neighbor Discovery. --vary makes a field change from frame to frame. It t
 vlan.id, ip.src, ip.ttl, udp.dport ...
 
 Sizes count the frame check sequence: 64 is the smallest frame of Ethernet. Rates
-are in frames (pps), in bits of frames (bps), of the wire (bpsL1), or a share of the
-line (%).
+are in frames a second (pps), in bits of frames a second (bps), in bits of the wire
+a second (bpsL1, with preamble and gaps), or a share of the speed of the line (%).
 
-tcpdump on this interface does not see frames that xdp and tc send, nor those of packet and
-ring without --qdisc: capture at the far end.
+tcpdump on this interface does not see frames that the methods xdp and tc send. It sees frames
+of the methods packet and ring only with --qdisc. Capture at the far end instead.
 
 The rate can be changed while frames are sent: by keys with --tui, by HTTP with --control.
 

@@ -29,9 +29,9 @@ ranges. Answers are authenticated: a host that has not seen the probe cannot for
   loam gen probe 192.168.1.0/24 --allow-private --arp
   loam gen probe --targets resolvers.txt --udp 53 --payload dns --resume run.state -o answers.json
 
-Without --rate, the rate is the highest at which this machine loses nothing, but 1000
-probes a second to public addresses. More than that needs --public. Networks that are
-private, reserved or for documentation are left out unless they are allowed.
+Without --rate, probe sends at the highest rate at which this machine loses no answers. To
+public addresses, it sends 1000 probes a second; more than that needs --public. Networks that
+are private, reserved or for documentation are left out unless they are allowed.
 
 With --resume FILE, the same command continues a run that was interrupted, for example by
 Ctrl-C or a power failure.

@@ -45,9 +45,9 @@ count. A YAML file describes them:
     - time: 10s
       scale: 50%        # of the streams' rates
 
-Templates, sizes and rates are written as for "loam gen". Further fields:
-spacing of a stream, batch, float, next-hop, qdisc, plain, leave-checksum, patience,
-public, seed, and bare of a stream. An unknown field is an error with its line.`,
+Templates, sizes and rates are written as for "loam gen". Further fields of the file are
+batch, float, next-hop, qdisc, plain, leave-checksum, patience, public and seed. Further
+fields of a stream are spacing and bare. An unknown field is an error, which names its line.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return &usageError{fmt.Sprintf("one file is wanted, and %d are given", len(args)), "say loam gen run FILE.yaml"}

@@ -39,13 +39,14 @@ clock and this machine's: it is meaningful on one machine, or if the two clocks 
 With --reflect, UDP datagrams that carry the generator's tag are sent back. "loam gen --rx" on the
 sending interface then measures the round-trip time by one clock.
 
-A flow is identified by three numbers: the stream, the sender's queue, the flow. Sink cannot detect
-frames that were lost after the last arrival: compare with the sender's count. Each run of a sender has
+A flow is identified by three numbers: the stream, the sender's queue, the flow. Sink cannot detect that
+the last frames of a flow were lost: compare its count with the sender's count. Each run of a sender has
 a number of its own, so several senders may use one sink.
 
-With ring and packet, the kernel and other programs still receive the frames. xdp and tc take all
-IP packets that may carry a tag away from them, and count nothing else; ARP and ICMPv6 stay. tc
-leaves VLAN frames and merged frames to the kernel, and reports their number.
+With the methods ring and packet, the kernel and other programs still receive the frames. With xdp
+and tc, they do not receive IP packets that may carry a tag, and sink counts only these packets; the
+kernel still receives ARP and ICMPv6. tc leaves frames with VLAN tags, and frames that segmentation
+offload has merged, to the kernel, and reports their number.
 
 With --device-time, latency ends at the hardware timestamp of the frame, if the device has a clock.
 The command enables timestamps for all frames and disables them at the end, for which it keeps its

@@ -8,7 +8,7 @@ import (
 	"loam/unikernel"
 )
 
-// Values of --platform.
+// Values of the option --platform: where the program runs.
 const (
 	platformAuto    = "auto" // the best platform available on this machine
 	platformVM      = "vm"

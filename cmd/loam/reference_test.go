@@ -48,7 +48,7 @@ func leaves(parent *cobra.Command) (list []*cobra.Command) {
 	return list
 }
 
-// writeReference prints the help of these commands.
+// writeReference prints the help of the commands that leaves returns.
 func writeReference(root *cobra.Command) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# The command loam\n\nThis page is made from the command's help texts by `go test ./cmd/loam -update`.\n\n%s.\n", root.Short)
@@ -59,6 +59,7 @@ func writeReference(root *cobra.Command) []byte {
 		if long == "" {
 			long = cmd.Short + "."
 		}
+		long = strings.ReplaceAll(long, "\n  ", "\n    ") // Markdown shows lines with four spaces as they are
 		var usage strings.Builder
 		cmd.SetOut(&usage)
 		cmd.InitDefaultHelpFlag()

@@ -24,12 +24,12 @@ program is named as for "go run" and is not changed. Arguments after -- are the
 program's. The exit status is the program's.
 
 If the argument is an ELF file, it is run as an unmodified Linux program in ring 3
-of a virtual machine. It sees its loader, its libraries, what these open at run
-time, and no other file of this host. With --root the argument is a COMMAND inside
-a root folder, for example one made by debootstrap. The root folder may be an image
-of a container: a layout of OCI, or what docker save writes. Then the image's
-Entrypoint, Cmd, Env, WorkingDir and User apply as for docker run, and COMMAND may
-be left out.
+of a virtual machine. It sees its loader, its libraries, the files that these open
+at run time, and no other file of this host. With --root the argument is a COMMAND inside
+a root folder, for example one made by debootstrap. The root folder may be a
+container image: an OCI image layout, or an archive that docker save writes. Then
+the image's Entrypoint, Cmd, Env, WorkingDir and User apply as for docker run, and
+COMMAND may be left out.
 
 If QEMU is installed, the program runs in a virtual machine on Loam's kernel, with
 KVM if a guest boots under it (tried once and remembered). Otherwise it runs as a

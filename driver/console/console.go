@@ -67,7 +67,7 @@ type direction struct {
 	// it then sends the token back.
 	turn  chan struct{}
 	slots [buffers]uint16 // slots[h] is the number of the buffer in the chain with head h
-	spare []uint16        // numbers of the buffers that the device does not have
+	spare []uint16        // numbers of the buffers that are not in the device's queue
 	held  uint16          // used only for the field in of Device: the number of the buffer that contains pending
 }
 

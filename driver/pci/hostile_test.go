@@ -11,7 +11,7 @@ import (
 // fake is a machine with one PCI function, whose configuration space is an array. A bit
 // of the array space is read-only if the same bit of the array fixed is set.
 type fake struct {
-	driver.Machine // no other methods are called
+	driver.Machine // nil: the code under test calls only the methods that fake itself defines
 	address        uint32
 	space, fixed   [64]uint32
 }

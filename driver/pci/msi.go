@@ -10,7 +10,7 @@ import (
 // interrupt (PCI 3.0 section 6.8.1).
 const CapabilityMSI = 0x05
 
-// Bits of the capability's first register.
+// Bits of the first register of the MSI capability.
 const (
 	msiEnable   = 1 << 16
 	msiMultiple = 7 << 20 // log2 of the number of enabled messages; 0 means one message

@@ -83,7 +83,7 @@ const (
 	MaxSegments = indirectLen
 )
 
-// Flags.
+// Flags of a descriptor, and of the two rings that driver and device use to notify each other.
 const (
 	descriptorNext     = 1
 	descriptorWrite    = 2

@@ -43,7 +43,7 @@ type queueMemory struct {
 	descriptors, avail, used uint64
 }
 
-// Bits that acknowledge returns (virtio 1.2 section 4.1.4.5).
+// Bits that the method acknowledge returns: why the device interrupted (virtio 1.2 section 4.1.4.5).
 const (
 	interruptQueue  = 1
 	interruptConfig = 2

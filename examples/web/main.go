@@ -220,7 +220,7 @@ func (s *site) upload(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, n)
 }
 
-// pattern reads as letters without end.
+// pattern is a reader of an endless sequence of letters.
 type pattern struct{}
 
 func (pattern) Read(p []byte) (int, error) {

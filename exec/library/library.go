@@ -70,7 +70,7 @@ type Host struct {
 
 // object is a program or library that was found.
 type object struct {
-	path           string // path within the tree
+	path           string // path below the root folder that was searched
 	origin         string // folder of the file, for $ORIGIN
 	loader         *object
 	soname, interp string

@@ -1,5 +1,5 @@
-// Package devpts is the file system of pseudo-terminals (pts(4)). Each terminal has a file, whose name is its number, and
-// ptmx creates one. Files come and go with the terminals; programs cannot create or remove them.
+// Package devpts is the file system of pseudo-terminals (pts(4)). Each terminal has a file, whose name is its number. Opening
+// ptmx creates a terminal and its file, which is removed with the terminal; programs cannot create or remove these files.
 //
 // Each FileSystem is an instance with numbers of its own, as a mount of Linux's devpts is. Package posix opens the files.
 package devpts
@@ -91,7 +91,7 @@ func (f *FileSystem) Add(uid uint32) (number int, n *Node, err error) {
 	return number, n, nil
 }
 
-// DeviceOf returns the device number of a terminal, and NumberOf the terminal of a device number.
+// DeviceOf returns the device number of a terminal.
 func DeviceOf(number int) fs.Device {
 	return fs.Device{Major: Slave + uint32(number/perMajor), Minor: uint32(number % perMajor)}
 }
@@ -127,7 +127,7 @@ func (n *Node) Attr() fs.Attr {
 	return n.attr
 }
 
-// Change implements fs.Node. A terminal has no size: it is ignored, as by truncate(2) with O_TRUNC of a device.
+// Change implements fs.Node. A change of the size returns EINVAL, because a terminal has no size.
 func (n *Node) Change(c fs.Change) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"loam/block"
 )
 
-// The cache of blocks, for metadata and file contents. A page cache could replace it for file
-// contents: for these, file.go uses only content, contentRun and change.
+// The cache of blocks, which holds metadata and file contents. A page cache could replace it for file
+// contents: file.go accesses cached contents only through content, contentRun and changeContent.
 
 // kind is the kind of structure in a block. It is set after the block has passed the check for that
 // structure.
@@ -29,8 +29,8 @@ const (
 	blockMap
 )
 
-// buffer is the newest image of a block. Its fields are guarded by FileSystem.mu. A reader holds it
-// shared, and changes only kind and the list.
+// buffer is the newest image of a block. Its fields are guarded by FileSystem.mu. A reader of the file
+// system holds mu shared, and may change only the field kind and the order of the cache's list.
 type buffer struct {
 	number uint64
 	data   []byte // modified only during the operation that made the image, or later if owns returns true

@@ -34,8 +34,8 @@ const mostSpans = 256
 // runsAtPlace is the maximum number of runs that one op allocates for delayed content.
 const runsAtPlace = 64
 
-// locate returns the run that begins at block logical of a file, as find does. For delayed blocks, the run
-// has stand-in numbers.
+// locate returns the run that begins at block logical of a file, as find does. A run of delayed blocks has
+// the stand-in numbers under which their content is cached.
 func (s *FileSystem) locate(ino uint32, i disk.Inode, logical uint64) (run, error) {
 	r, err := s.find(ino, i, logical)
 	if err != nil || r.physical != 0 {

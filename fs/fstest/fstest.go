@@ -10,7 +10,7 @@ import (
 // directory belongs to user 0 and has mode 0755.
 func Test(t *testing.T, make func(t *testing.T) fs.FileSystem) { TestNames(t, 100_000, make) }
 
-// TestNames is Test with a number of names in the largest directory: for a file system each of whose calls is a message.
+// TestNames runs the suite with the given number of names in the largest directory, which may be small if every call is slow.
 func TestNames(t *testing.T, names int, make func(t *testing.T) fs.FileSystem) {
 	for _, s := range scripts {
 		t.Run(s.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 )
 
 // Grow makes an image, and the file system in it, larger: the file then has size bytes. On error, the file keeps its
-// size, unless the file system has become a part larger.
+// size, unless the file system has already grown in part.
 func Grow(name string, size int64) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	switch {

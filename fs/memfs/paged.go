@@ -6,8 +6,8 @@ import (
 	"loam/fs"
 )
 
-// Source supplies the contents of files from a page cache, if there is one. Files that are opened after Set get a
-// content of it; those in the Go heap move there. A Source may serve several file systems.
+// Source supplies the contents of files from a page cache, if there is one. The content of a file that is opened
+// after Set is in the page cache; content in the Go heap moves there. A Source may serve several file systems.
 type Source struct{ contents atomic.Pointer[fs.Contents] }
 
 // Set sets the page cache.

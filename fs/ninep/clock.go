@@ -23,7 +23,7 @@ type clock struct {
 	ticking atomic.Bool   // the timer is armed
 }
 
-// Bounds of the period of a clock.
+// Bounds of a clock's period.
 const (
 	minPeriod = 10 * time.Millisecond
 	maxPeriod = 100 * time.Millisecond

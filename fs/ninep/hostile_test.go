@@ -197,7 +197,7 @@ func liar(far net.Conn, r *rand.Rand, raw []byte) {
 	}
 }
 
-// lie returns a reply; last reports that it may be only a part of one, so the connection must end.
+// lie returns an invalid reply to a request. last reports that the reply may be incomplete, so that the connection must end.
 func lie(h ninep.Header, r *rand.Rand, raw []byte) (reply []byte, last bool) {
 	kind := modeDir
 	if r.IntN(2) == 0 {

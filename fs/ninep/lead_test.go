@@ -51,7 +51,7 @@ func asTried(c net.Conn) io.ReadWriteCloser {
 	return tried{c, raw}
 }
 
-// The suite of all file systems, with callers that read their replies themselves.
+// The test suite of all file systems passes if callers read their replies themselves.
 func TestLeadingCallers(t *testing.T) {
 	fstest.TestNames(t, manyNames()/4, func(t *testing.T) fs.FileSystem {
 		return quiet{exportTo(t, folder(t), ninep.Config{}, server.Config{}, asTried)}

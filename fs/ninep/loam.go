@@ -1,10 +1,10 @@
 package ninep
 
-// The requests that Loam adds (VersionLoam). Each does in one message what 9P2000.L needs two to four for, or
-// what it cannot do at all.
+// The requests that Loam adds (VersionLoam). Each replaces two to four messages of 9P2000.L, or does
+// something that 9P2000.L cannot do.
 
-// Lookup returns the attributes of a name in a directory, without a FID for it; with an empty name those of FID.
-// The reply is an Attr.
+// Lookup returns the attributes of a name in a directory, without a FID for it; with an empty name, it returns
+// the attributes of FID. The reply is an Attr.
 type Lookup struct {
 	FID  uint32
 	Name string

@@ -57,7 +57,7 @@ const (
 // Reply returns the type of the reply to a request.
 func (t Type) Reply() Type { return t + 1 }
 
-// Sizes in bytes.
+// Sizes of messages in bytes.
 const (
 	HeaderSize = 7       // length of a header: size, type and tag
 	MinSize    = 4096    // smallest msize (maximum size of messages) that is accepted
@@ -66,13 +66,13 @@ const (
 	WriteRoom  = 23      // length of a Write request, without the data
 )
 
-// Numbers with a meaning of their own.
+// Numbers that stand for the absence of a tag or FID.
 const (
 	NoTag uint16 = 0xffff     // tag of a Version request
 	NoFID uint32 = 0xffffffff // in Attach: there is no authentication
 )
 
-// Versions of the protocol.
+// Versions of the protocol, as named in a Version request.
 const (
 	VersionLinux = "9P2000.L"
 	VersionLoam  = "9P2000.L.Loam" // 9P2000.L with the requests from TypeLookup on
@@ -118,8 +118,8 @@ func Parse(body []byte, m Message) error {
 	return nil
 }
 
-// QID identifies a file: two files of a server that exist at the same time differ in it. Version distinguishes
-// files that have the same inode number one after the other.
+// QID identifies a file: two files of a server that exist at the same time have different QIDs. Version
+// distinguishes files that have the same inode number one after the other.
 type QID struct {
 	Type    uint8
 	Version uint32
@@ -180,7 +180,7 @@ type OneQID struct{ QID QID }
 
 func (m *OneQID) fields(c *Coder) { c.qid(&m.QID) }
 
-// Flush cancels the request with a tag. The reply comes after that to the request, if there is one.
+// Flush cancels the request with a tag. If that request gets a reply, the reply to Flush follows it.
 type Flush struct{ Tag uint16 }
 
 func (m *Flush) fields(c *Coder) { c.u16(&m.Tag) }

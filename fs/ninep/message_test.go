@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// examples are messages of all types, as a request each by its type; the reply to a request has the next number.
+// examples has one message of each type, by its type as a request. The type of a reply is the type of its request plus one.
 var examples = map[Type]Message{
 	TypeError:         &Error{2},
 	TypeVersion:       &Version{8192, VersionLinux},
@@ -59,7 +59,7 @@ var examples = map[Type]Message{
 	TypeTemp:          &Temp{1, 2, 3, 4, 5, 6},
 }
 
-// empty returns a new message of the same type.
+// empty returns a new, empty message of the same type as m.
 func empty(m Message) Message { return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message) }
 
 // An encoded message is decoded to the same values. A message that is cut anywhere, or that has one more byte, is

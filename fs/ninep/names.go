@@ -24,7 +24,7 @@ type names struct {
 	large     bool // the directory has too many names to be listed
 	lru       *list.Element
 
-	// See prefetch.go.
+	// Fields that prefetch.go uses.
 	readAt  int           // index in listing behind the last file that was opened for reading
 	opened  int           // number of files that were opened for reading since the listing
 	walked  int           // number of subdirectories that were listed

@@ -42,7 +42,7 @@ type node struct {
 
 	names   *names                        // cached names of a directory
 	kids    map[string]weak.Pointer[node] // the nodes that are located in this directory
-	sweepAt int                           // number of kids at which unreferenced ones are removed
+	sweepAt int                           // number of kids at which kids without references are removed from the map
 	filling chan struct{}                 // not nil while this directory is being listed
 	target  string                        // target of a symbolic link
 	targets instant                       // target is valid until then

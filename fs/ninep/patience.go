@@ -22,7 +22,7 @@ type backoff struct {
 	penalty int // value of skip after the last failure
 }
 
-// Bounds of a penalty, in reads.
+// Bounds of backoff.penalty, a number of reads.
 const (
 	leastPenalty = 4
 	mostPenalty  = 256

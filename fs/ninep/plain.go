@@ -25,7 +25,7 @@ func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {
 	return err
 }
 
-// list returns entries of a directory with their attributes, from an offset on. Only for servers of Loam.
+// list returns entries of a directory with their attributes, from an offset on. Only servers of Loam support this request.
 func (s *FileSystem) list(m List) (entries []known, of QID, end bool, err error) {
 	var l Listed
 	if err := s.conn.call(TypeList, &m, &l); err != nil {

@@ -54,8 +54,8 @@ func (s *FileSystem) dropContent(k *known) {
 	}
 }
 
-// entry returns the cached result for the name at which the file was found, if it still is this
-// file. The caller holds mu.
+// entry returns the cached result for the name at which the file was found, if the name still refers to
+// this file. The caller holds mu.
 func (n *node) entry() *known {
 	if n.gone || n.dir == nil || n.dir.names == nil {
 		return nil

@@ -100,7 +100,7 @@ func (q quiet) Usage() fs.Usage {
 
 var caches = map[string]ninep.Config{"loose": {}, "none": {Cache: ninep.None}, "small messages": {Size: ninep.MinSize, Window: 8192}}
 
-// The suite of all file systems, in both cache modes, and with messages of the smallest size.
+// The test suite of all file systems passes in both cache modes, and with messages of the smallest size.
 func TestFileSystem(t *testing.T) {
 	for name, c := range caches {
 		t.Run(name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 // Cache is a cache mode.
 type Cache uint8
 
-// Cache modes.
+// Values of Cache: how long the client keeps results of the server.
 const (
 	Loose Cache = iota // keep results for Config.Valid
 	None               // keep nothing
@@ -57,7 +57,7 @@ type FileSystem struct {
 	mu      sync.Mutex // guards the fields below, and those of nodes
 	tick    uint64     // counts changes of files and directories
 	nodes   map[key]weak.Pointer[node]
-	sweepAt int       // number of nodes at which unreferenced ones are removed
+	sweepAt int       // number of nodes at which nodes without references are removed
 	fids    list.List // nodes (*node) that have a FID of their own and are not in use, most recently used first
 	made    []*node   // regular files that were created and not opened yet
 

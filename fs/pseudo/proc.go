@@ -218,7 +218,7 @@ func mountFlags(f fs.MountFlags) string {
 	return text
 }
 
-// mountEscapes escapes a path for these files.
+// mountEscapes escapes a path for the lines of /proc/PID/mounts and mountinfo.
 var mountEscapes = strings.NewReplacer(" ", `\040`, "\t", `\011`, "\n", `\012`, `\`, `\134`)
 
 // residentBytes returns the memory used by the program, according to the Go runtime.

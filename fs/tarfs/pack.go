@@ -94,8 +94,8 @@ func madeUp(root *os.Root, path string) bool {
 	return syscall.Fstatfs(int(f.Fd()), &st) == nil && inventions[st.Type]
 }
 
-// openFlags opens a file without following a symbolic link that has replaced it, and without waiting
-// for the other end of a FIFO that has.
+// openFlags opens a file that another process may have replaced in the meantime: a symbolic link is not
+// followed, and the open does not wait for the other end of a FIFO.
 const openFlags = os.O_RDONLY | linux.O_NOFOLLOW | linux.O_NONBLOCK
 
 // versions are the names of version control directories, which contain more than the current files.

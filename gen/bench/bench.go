@@ -100,7 +100,7 @@ func (r *Row) Spread() (least, most float64) {
 }
 
 // Run measures the contestants in turn. Every second round is in reverse order, so that no contestant is always
-// measured before the same other one. The error of a contestant is stored in its row. The returned error is that of
+// measured before the same other one. The error of a contestant is stored in its row; Run returns only the error of
 // ctx.
 func Run(ctx context.Context, all []Contestant, o Options) ([]Row, error) {
 	rows := make([]Row, len(all))

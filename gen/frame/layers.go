@@ -53,7 +53,7 @@ type kind struct {
 	put     func(b []byte) // writes the default header, which has the size of the field length in bytes
 	carries space
 	next    string           // name of the field that identifies the next layer
-	numbers map[space]uint64 // the number of this layer in each space: the value of the field next in the layer before it
+	numbers map[space]uint64 // the layer's number in each space of numbers: the value by which the preceding layer's field next identifies it
 	proto   wire.Protocol    // protocol number of this layer in the pseudo header of its checksum
 	sum     sumRule
 	lenAt   int // offset of a 16-bit length field; 0: none

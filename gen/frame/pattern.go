@@ -205,7 +205,7 @@ func newGenerator(p pattern, width, shard, shards int, seed, salt uint64) genera
 	return g
 }
 
-// next returns the value of the next frame.
+// next returns the value of the field in the next frame.
 func (g *generator) next() value {
 	if g.random {
 		return g.draw()

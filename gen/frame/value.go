@@ -73,7 +73,7 @@ const (
 	mac                  // Ethernet address: 02:00:00:00:00:01
 	address4             // IPv4 address: 192.0.2.1
 	address6             // IPv6 address: 2001:db8::1
-	tcpFlags             // letters of the flags that are set, or a number: SA
+	tcpFlags             // letters of the TCP flags that are set, such as SA, or a number
 )
 
 // describe returns a description of a single value of the field, for error messages.

@@ -22,7 +22,7 @@ import (
 // Layer determines where in a frame the bytes begin that a Sender's callback writes.
 type Layer uint8
 
-// Layers.
+// Values of Layer.
 const (
 	Frame   Layer = iota // the bytes begin at the Ethernet header
 	Packet               // the bytes begin at the IP header; the kernel finds the next hop
@@ -63,7 +63,7 @@ const ipv6Len = 40
 // Copying selects how AF_XDP moves frames between its memory and the device.
 type Copying uint8
 
-// Copy modes.
+// Values of Copying: whether AF_XDP copies frames.
 const (
 	BestCopying Copying = iota // zero copy if the driver supports it
 	ForceCopy

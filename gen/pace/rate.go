@@ -17,7 +17,7 @@ import (
 // Unit is the quantity that a rate limits per second.
 type Unit uint8
 
-// Units.
+// Values of Unit.
 const (
 	Frames Unit = iota // frames
 	L2Bits             // bits of frames including the frame check sequence, as switches count

@@ -24,7 +24,7 @@ const (
 	watch = 250 * time.Microsecond
 	// nap is the maximum length of a sleep, so that the caller can check for a stop request.
 	nap = 50 * time.Millisecond
-	// turn is the interval at which a Waiter yields, but only while the target time is at least room away.
+	// turn is the interval at which a Waiter yields the processor. It yields only if the target time is at least room away.
 	turn = 4 * time.Millisecond
 	room = 60 * time.Microsecond
 )

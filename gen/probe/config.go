@@ -102,7 +102,7 @@ type Status struct {
 type Summary struct {
 	Asked      uint64             // number of questions (an address and a port) in this shard, limited by Most; without the Absent ones
 	Absent     uint64             // number of questions that were not asked, because their target is not in Config.Neighbours
-	Known      uint64             // number of questions answered in an earlier run
+	Known      uint64             // number of probes whose answers an earlier run has stored
 	Sent       uint64             // number of probes sent
 	PassSent   []uint64           // number of probes in each pass
 	Answers    [numAnswers]uint64 // number of answers by kind; later answers to a settled question are not counted

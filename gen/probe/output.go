@@ -18,7 +18,7 @@ import (
 // Format is the text format of results.
 type Format uint8
 
-// Formats.
+// Values of Format: how results are written.
 const (
 	JSONLines Format = iota
 	CSV

@@ -99,7 +99,7 @@ func (s *pipeSender) Close() error              { return nil }
 
 // pipeReceiver receives frames from a goroutine that reads the pipe.
 type pipeReceiver struct {
-	in   chan *link.Frame // the reader sends, waits if it is full, and closes it with the device
+	in   chan *link.Frame // the goroutine that reads the pipe sends frames, waits while the channel is full, and closes it when the device is closed
 	look time.Duration    // delay before each poll of the receiver
 	most int              // largest number of frames waiting at a poll
 }

@@ -334,7 +334,7 @@ func TestSenderFails(t *testing.T) {
 	})
 }
 
-// An error from Record ends the run in the same way.
+// An error from Record ends the run, as an error from a sender does.
 func TestRecorderFails(t *testing.T) {
 	fake(t, func(t *testing.T) {
 		h := host{t: t}

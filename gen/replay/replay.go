@@ -271,8 +271,8 @@ func (p *player) send(ctx context.Context, k *chunk) error {
 	return nil
 }
 
-// due returns the number of frames, beginning with number next, that may be sent now. If
-// none may be sent, the result then is the time at which the next frame is due.
+// due returns n, the number of frames, beginning with number next, that may be sent now. If
+// n is 0, the second result is the time at which the next frame is due.
 func (p *player) due(k *chunk, next int, now int64) (n int, then int64) {
 	if p.rates.Factor == 0 {
 		return 0, math.MaxInt64

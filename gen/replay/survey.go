@@ -19,7 +19,7 @@ type Survey struct {
 	Span    time.Duration // time between the first and the last frame
 	Public  string        // the first public destination, as an address or a prefix; "": there is none
 	Skipped uint64        // number of records that are not frames
-	Cut     uint64        // number of frames that were captured only in part, and are sent so
+	Cut     uint64        // number of frames that were captured only in part; a replay sends the captured part
 	Broken  bool          // the file ends within a record
 }
 

@@ -96,8 +96,8 @@ func (r *Row) slowTrials(out io.Writer) {
 	}
 }
 
-// latencies returns four columns of text: the average of the means, the average of the medians, and the worst of the
-// other two values.
+// latencies returns four columns of text: the average of the means, the average of the medians, the worst quantile
+// of 99.9 %, and the worst maximum.
 func latencies(all []sink.Latency) string {
 	if len(all) == 0 {
 		return "-\t-\t-\t-"

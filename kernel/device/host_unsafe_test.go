@@ -2,7 +2,7 @@ package device
 
 import _ "unsafe" // for go:linkname
 
-// On a host there is no Loam kernel. These functions replace those that the overlay adds to package runtime.
+// On a host there is no Loam kernel. These functions replace those that Loam adds to package runtime when it builds a guest.
 
 //go:linkname hostCall runtime.loamCall
 func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }

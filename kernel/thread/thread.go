@@ -242,7 +242,7 @@ func (t *Table) wake(id ID, result int64) {
 	t.Put(id)
 }
 
-// Wake makes up to n threads that wait for a key Ready, with a result. It returns how many it has woken.
+// Wake makes up to n threads Ready that wait for a key, and sets their result. It returns how many it has woken.
 func (t *Table) Wake(key uint64, n int, result int64) int {
 	woken := 0
 	for id := t.waiting[bucket(key)].head; id != None && woken < n; {
@@ -256,7 +256,7 @@ func (t *Table) Wake(key uint64, n int, result int64) int {
 	return woken
 }
 
-// Interrupt makes a Waiting thread Ready, with a result. It reports false for a thread in another state.
+// Interrupt makes a Waiting thread Ready and sets its result. It reports false for a thread in another state.
 func (t *Table) Interrupt(id ID, result int64) bool {
 	if t.At(id).State != Waiting {
 		return false

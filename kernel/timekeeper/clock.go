@@ -33,8 +33,8 @@ func (c *Clock) At(counter uint64) uint64 {
 	return c.base + mulScale(counter-c.start, c.scale)
 }
 
-// State returns the reading of the counter at which the clock had a time, that time in nanoseconds, and the nanoseconds
-// for each tick since then, with 32 fraction bits. Only the owner may call it.
+// State returns the base of the clock: a reading of the counter, the time at that reading in nanoseconds, and the
+// nanoseconds for each later tick, with 32 fraction bits. Only the owner may call it.
 func (c *Clock) State() (counter, nanos, scale uint64) { return c.start, c.base, c.scale }
 
 // Scale returns the address of the clock's scale, the nanoseconds for each tick, for readers that need only this word.

@@ -30,7 +30,8 @@ const (
 	window   = 512 * second // time after which young replaces old, in nanoseconds
 )
 
-// Begin starts the clock at 0, at a sample. scale may be wrong by up to doubt nanoseconds a second.
+// Begin starts the clock: its time at the sample s is 0. scale is the estimated length of a tick of the counter, which may be wrong by up to
+// doubt nanoseconds a second.
 func (k *Keeper) Begin(s Sample, scale, doubt uint64) {
 	k.start, k.base, k.scale = s.Counter, 0, scale
 	k.speed, k.next, k.doubt = scale, scale, max(doubt, 1)

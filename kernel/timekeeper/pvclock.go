@@ -9,7 +9,7 @@ import "encoding/binary"
 // PVSize is the size of the structure that the hypervisor writes, in bytes.
 const PVSize = 32
 
-// PVClock is the decoded structure.
+// PVClock is the decoded structure in which the hypervisor describes the clock.
 type PVClock struct {
 	Version uint32 // odd while the hypervisor changes the other fields
 	Counter uint64 // reading of the counter

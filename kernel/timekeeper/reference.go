@@ -71,8 +71,8 @@ func (r *Reference) Longest() uint64 {
 // slowest is a lower bound of the counter's rate, in ticks for each ten nanoseconds.
 const slowest = 1
 
-// SeenWhole reports whether Elapsed cannot have missed a wraparound while the counter advanced by ticks. pause is
-// the largest advance between two readings of the reference; a wraparound is missed only during such a pause.
+// SeenWhole reports whether Elapsed has certainly noticed every wraparound of the reference while the time stamp counter advanced by
+// ticks. pause is the largest advance between two readings of the reference; a wraparound can be missed only during such a pause.
 func (r *Reference) SeenWhole(ticks, pause uint64) bool {
 	return pause <= ticks/2 || r.Bits == 64 || ticks < r.Nanos(r.mask())/10*slowest
 }

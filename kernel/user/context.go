@@ -89,8 +89,8 @@ func (c *Context) Spent() (inside, outside uint64) {
 // Run runs the thread until it makes a system call, faults or is interrupted, and returns the reason.
 func (c *Context) Run() Reason { return c.Reason(c.Enter()) }
 
-// Enter and Reason are the two parts of Run. Enter runs the thread; for IsCall, the reason is Call. Otherwise Reason returns it.
-// A caller of both handles calls without a second function call.
+// Enter and Reason are the two parts of Run. Enter runs the thread and returns a vector. If IsCall is true for the vector, the
+// reason is Call; otherwise Reason returns it. A caller of both parts handles calls without a second function call.
 func (c *Context) Enter() (vector uint64) { return enter(c.page) }
 
 // IsCall reports whether a result of Enter means that the thread has made a system call.

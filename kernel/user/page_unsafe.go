@@ -63,8 +63,9 @@ const (
 //go:linkname saveOwn
 func saveOwn(p *page) (live uint32)
 
-// forget flushes translations of the calling CPU if it uses the page tables at root. pages is the number of pages to flush,
-// beginning with the page at va; 0 means all pages. forget returns the set of other CPUs in active, as a bit set.
+// forget flushes translations of the calling CPU if it uses the page tables at root. pages is the number of pages to flush, beginning with
+// the page at va; 0 means all pages. forget returns, as a bit set, the other CPUs in active, which is the set of CPUs that may use these
+// page tables.
 //
 //go:noescape
 //go:linkname forget

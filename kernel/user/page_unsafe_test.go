@@ -11,8 +11,8 @@ import (
 	"loam/kernel"
 )
 
-// On a host there is neither Loam's kernel nor ring 3. These functions replace those that the overlay adds to
-// package runtime.
+// On a host there is neither Loam's kernel nor ring 3. These functions replace those that Loam adds to
+// package runtime when it builds a guest.
 
 //go:linkname hostCall runtime.loamCall
 func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }

@@ -55,7 +55,8 @@ func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le.PutUint32(b[vectorMXCSR:], mxcsr)
 }
 
-// splitVectors is the reverse of joinVectors. A component that is not marked as present has its initial value, zero.
+// splitVectors is the reverse of joinVectors: it copies registers from XSAVE's format to the memory from which move instructions load them.
+// A component that is not marked as present has its initial value, zero.
 func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:])

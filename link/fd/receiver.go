@@ -19,7 +19,7 @@ type Receiver struct {
 	way      Way
 
 	try func(fd uintptr) bool // r.tryRecv: created once, because creating it allocates
-	fs  []*link.Frame         // arguments of tryRecv, and below its results
+	fs  []*link.Frame         // argument of tryRecv; the fields below are the results
 	n   int
 	err error
 
@@ -95,7 +95,7 @@ func (r *Receiver) tryRecv(fd uintptr) bool {
 	return true
 }
 
-// land receives messages into landing buffers and returns their number.
+// land receives messages into the landing buffers and returns their number.
 func (r *Receiver) land(fd uintptr) (int, error) {
 	places := min(len(r.fs), len(r.landing))
 	for i := range places {

@@ -53,7 +53,7 @@ var (
 // than the headers that any rule reads.
 const Front = 192
 
-// Registers and labels.
+// Registers that the instructions use, and labels that they jump to.
 const (
 	context  = Context
 	data     = asm.R2
@@ -96,8 +96,8 @@ func (a *assembler) add(in asm.Instruction) {
 	a.code = append(a.code, in)
 }
 
-// Assemble returns the program for a hook. take are the instructions that run for a frame that
-// matches; they must end the program. It returns an error if there are more than 256 rules.
+// Assemble returns the program for a hook, which is the place in the kernel where it runs. take are the instructions
+// that run for a frame that matches; they must end the program. It returns an error if there are more than 256 rules.
 func Assemble(hook Hook, rules []match.Rule, take asm.Instructions) (asm.Instructions, error) {
 	if len(rules) > maxRules {
 		return nil, fmt.Errorf("%d rules are more than %d", len(rules), maxRules)

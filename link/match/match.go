@@ -33,7 +33,7 @@ type ICMP struct {
 // ICMPKind is a kind of ICMP message.
 type ICMPKind uint8
 
-// The kinds of ICMP messages.
+// Values of ICMPKind.
 const (
 	AnyICMP   ICMPKind = iota
 	EchoReply          // an echo reply with ID

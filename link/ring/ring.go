@@ -31,7 +31,7 @@ type Ring struct {
 	slots      []*link.Frame
 	head, tail uint // positions of the next frame to take out and to put in; they wrap around
 	parked     bool // the receiver waits for the channel ready
-	short      bool // the sender waits for the bell room
+	short      bool // the sender has sent only a part of its frames, and waits for a signal of room
 	ended      bool // End was called: no more sends
 	closed     bool // Close was called: no more receives
 }

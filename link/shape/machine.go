@@ -28,7 +28,7 @@ type entry struct {
 	arrived time.Duration
 }
 
-// Sizes in bytes.
+// Values of Limit.Burst in bytes: the default, and the largest that is used.
 const (
 	defaultBurst = 64 << 10
 	maxBurst     = 1 << 30

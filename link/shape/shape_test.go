@@ -163,7 +163,7 @@ func TestGSO(t *testing.T) {
 		d := shape.New(a, shape.Config{Send: shape.Limit{Rate: 8_000_000, Burst: 1, Queue: 1}})
 		gso := linktest.Unfinished(link.Ethernet, linktest.Transport{Protocol: wire.ProtoTCP, Payload: 10_000, GSOSize: 1000})
 		d.Queues()[0].Send([]*link.Frame{gso})
-		synctest.Wait() // returns when the first frame has left; the link is still busy sending it
+		synctest.Wait() // returns when the first frame has left the queue; the link is still busy sending it
 		got := through(t, d, b, 60)
 		want := time.Duration(10_000+10*54) * time.Microsecond
 		if len(got) != 2 || got[1].at != want {

@@ -11,8 +11,8 @@ import (
 	"loam/link"
 )
 
-// StraySieve is the BPF program that drops stray TCP segments. It is loaded in a form in which the kernel runs it on
-// a given frame (BPF_PROG_TEST_RUN).
+// StraySieve is the eBPF program that drops stray segments (TCP segments without a connection). It is loaded in a
+// form in which the kernel runs it on a given frame (BPF_PROG_TEST_RUN).
 type StraySieve struct{ s *sieve }
 
 // NewStraySieve loads the program. Without CAP_BPF, it returns an error that is syscall.EPERM.
@@ -25,7 +25,7 @@ func NewStraySieve() (StraySieve, error) {
 // Flows returns the set of flows whose segments pass.
 func (s StraySieve) Flows() *link.Flows { return s.s.flows }
 
-// Set makes the program drop all but one in 1<<shift of the stray segments, or none.
+// Set makes the program drop all stray segments except one in 1<<shift, or none if on is false.
 func (s StraySieve) Set(shift uint8, on bool) {
 	s.s.mask.Store(1<<shift - 1)
 	s.s.until.Store(0)

@@ -127,7 +127,7 @@ func (q *queue) readOne(descriptor uintptr) (again bool, err error) {
 	return false, nil
 }
 
-// accept converts the n bytes in the landing to a frame. It returns nil, and counts an error, if
+// accept converts the n bytes in the buffer landing to a frame. It returns nil, and counts an error, if
 // they are not valid.
 func (q *queue) accept(n int) *link.Frame {
 	l := q.landing
@@ -245,7 +245,7 @@ func (q *queue) failure(err error) error {
 	return fmt.Errorf("%s: %w", q.info.Name, err)
 }
 
-// close closes the descriptor and frees the landing. It may be called more than once.
+// close closes the descriptor and frees the buffer landing. It may be called more than once.
 func (q *queue) close() error {
 	err := q.file.Close()
 	q.room.Close()

@@ -19,7 +19,8 @@ import (
 //
 // Loading the program needs CAP_BPF, unlike the program of thin.go.
 
-// sieve is the program and its memory. Device.filters guards it, except for flows.
+// sieve is the eBPF program that drops stray segments (of no connection), with its memory. Device.filters guards the fields, except for
+// flows.
 type sieve struct {
 	flows    *link.Flows
 	until    *atomic.Uint64 // time until which the program drops frames, by the clock of the function monotonic

@@ -56,8 +56,8 @@ func randomSegment(rng *rand.Rand) []byte {
 	return b[:len(b)-rng.IntN(3)*rng.IntN(33)]
 }
 
-// isStray reports whether the program must regard a frame as a stray TCP segment: one of a flow that is not in the
-// set.
+// isStray reports whether the program must regard a frame as a stray TCP segment, which is one whose flow is not
+// in the set of connections.
 func isStray(b []byte, flows *link.Flows) bool {
 	p := b[wire.EthernetLen:]
 	words := int(p[0] & 15)
@@ -114,7 +114,7 @@ func TestStrayProgram(t *testing.T) {
 	}
 }
 
-// One in 16 stray segments passes. When the time of the request is over, all of them pass.
+// One in 16 stray segments (TCP segments without a connection) passes. When the time of the request is over, all of them pass.
 func TestStrayProgramShare(t *testing.T) {
 	s := newStraySieve(t)
 	b := randomSegment(rand.New(rand.NewPCG(1, 1)))
@@ -141,8 +141,8 @@ func TestStrayProgramShare(t *testing.T) {
 	}
 }
 
-// strayDevice returns a TAP device that can drop stray segments, and a packet socket on the kernel's side of its
-// interface. It skips the test if this machine cannot drop them.
+// strayDevice returns a TAP device that can drop stray segments (TCP segments without a connection), and a
+// packet socket on the kernel's side of its interface. It skips the test if this machine cannot drop them.
 func strayDevice(t *testing.T, c tap.Config) (d *tap.Device, kernel link.Device) {
 	t.Helper()
 	needTun(t)

@@ -144,8 +144,8 @@ func (r *Rx) share(c RxConfig) asm.Instructions {
 		asm.Mov.Reg(asm.R1, asm.R6).WithSymbol("ours"))
 }
 
-// tally returns instructions that increment a counter. name is their label, and next the label of
-// the instruction that follows them.
+// tally returns instructions that increment a counter of the receiver. name is their label, and next the
+// label of the instruction that follows them.
 func (r *Rx) tally(entry int64, name, next string) asm.Instructions {
 	const key = -4
 	return asm.Instructions{

@@ -63,7 +63,7 @@ func (t *Device) Close() error {
 	return err
 }
 
-// queue is a queue of the wrapped device. Room is inherited from that.
+// queue records the frames of a queue of the wrapped device. Its method Room is the wrapped queue's.
 type queue struct {
 	link.Queue
 	number int

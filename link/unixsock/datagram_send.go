@@ -17,7 +17,7 @@ type datagramWriter struct {
 	room   *fd.Room
 	try    func(fd uintptr) // the method tryWrite as a func value, created once
 
-	peer      string // path to connect to; empty: the socket is already connected
+	peer      string // argument of tryWrite; the fields below are the results
 	connected bool   // the socket is connected to peer
 
 	fs       []*link.Frame // argument of tryWrite, and below its results

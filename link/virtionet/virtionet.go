@@ -44,7 +44,7 @@ type Device struct {
 	log     *slog.Logger
 
 	up      atomic.Bool   // whether the cable is connected: see LinkUp
-	stalls  atomic.Uint64 // the field of the same name in Counters; the next two fields are in Counters too
+	stalls  atomic.Uint64 // value for the field of the same name in Counters, like the next two fields
 	lost    atomic.Uint64
 	changes atomic.Uint64
 

@@ -91,7 +91,7 @@ func (c *Cache) wants(f *File, now time.Time) bool {
 	return dirty && (now.Sub(since) >= c.limits.Age || c.limits.Background > 0 && c.dirtyPages > c.limits.Background/2)
 }
 
-// crowded reports whether there are more than Limits.Dirty dirty pages, so that a writer has to write back.
+// crowded reports whether there are more than Limits.Dirty dirty pages. A writer then has to write pages back itself.
 func (c *Cache) crowded() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +179,7 @@ func (c *Cache) Reclaim(want int) (evicted int) {
 	return evicted
 }
 
-// turn returns the page at the back of the ring, which Reclaim examines next, and moves it to the front.
+// turn returns the page at the back of the ring of all pages, which Reclaim examines next, and moves it to the front.
 func (c *Cache) turn() *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

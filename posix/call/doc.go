@@ -26,7 +26,7 @@ import (
 // Who is the set of components that implement a call.
 type Who uint8
 
-// Elements of Who.
+// Values of Who: which parts of Loam serve a call.
 const (
 	// package posix, through Row.Serve; together with Host: only if the program does not run as a process of Linux
 	Personality Who = 1 << iota
@@ -39,15 +39,15 @@ const (
 // Signal says how a signal handler affects a call that waits (signal(7)).
 type Signal uint8
 
-// Values of Signal.
+// Values of Signal: what a signal with a handler does to a waiting call.
 const (
 	Unaffected Signal = iota // the call does not wait, or its wait is not interrupted
 	Restarts                 // if the handler has SA_RESTART the call restarts, and otherwise it fails with EINTR
 	Fails                    // the call fails with EINTR
 )
 
-// String returns the word used in docs/syscalls.md.
-func (s Signal) String() string { return [...]string{"", "restart", "EINTR"}[s] }
+// String returns the words used in docs/syscalls.md.
+func (s Signal) String() string { return [...]string{"", "restarts", "fails with EINTR"}[s] }
 
 // Arguments describes the arguments of a call, one letter for each:
 //

@@ -26,7 +26,7 @@ var processRows = []Row{
 	{linux.SYS_SETGID, "setgid", "i", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetGroupID(uint32(a.A1)))
 	}},
-	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "succeeds only for the current group, and in a virtual machine for a child; others return EPERM", 0, setpgid},
+	{linux.SYS_SETPGID, "setpgid", "ii", Personality, Unaffected, "the call succeeds only for the current group, and in a virtual machine for a child; otherwise it returns EPERM", 0, setpgid},
 	{linux.SYS_SETREUID, "setreuid", "ii", Personality, Unaffected, ownID, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.SetUserIDs(uint32(a.A1), uint32(a.A2)))
 	}},
@@ -48,8 +48,8 @@ var processRows = []Row{
 		return result(c.Process.SetFileGroupID(), 0)
 	}},
 	{linux.SYS_CAPGET, "capget", "pp", Personality, Unaffected, "", 0, capget},
-	{linux.SYS_CAPSET, "capset", "pp", Personality, Unaffected, "succeeds only for the current capabilities; others return EPERM", 0, capset},
-	{linux.SYS_SETPRIORITY, "setpriority", "iii", Personality, Unaffected, "only for the program itself; a higher nice value has no effect", 0, setpriority},
+	{linux.SYS_CAPSET, "capset", "pp", Personality, Unaffected, "the call succeeds only for the current capabilities; otherwise it returns EPERM", 0, capset},
+	{linux.SYS_SETPRIORITY, "setpriority", "iii", Personality, Unaffected, "the call works only for the program itself; a higher nice value has no effect", 0, setpriority},
 	{linux.SYS_PRCTL, "prctl", "ipppp", Personality | Runtime | Core, Unaffected, fewPrctls, 0, prctl},
 	{linux.SYS_GETRLIMIT, "getrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, getrlimit},
 	{linux.SYS_SETRLIMIT, "setrlimit", "ip", Personality | Runtime | Core, Unaffected, noCores, 0, setrlimit},
@@ -68,7 +68,7 @@ var processRows = []Row{
 	{linux.SYS_REBOOT, "reboot", "iiip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "succeeds only without flags; others return EPERM", 0, unshare},
+	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "the call succeeds only without flags; with flags it returns EPERM", 0, unshare},
 	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "there are no namespaces: every descriptor returns EINVAL", 0, setns},
 	{linux.SYS_FSOPEN, "fsopen", "si", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_OPEN_TREE, "open_tree", "dsi", Personality, Unaffected, "", linux.EPERM, nil},
@@ -81,7 +81,7 @@ var processRows = []Row{
 	{linux.SYS_SWAPOFF, "swapoff", "s", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "succeeds only without flags; others return EINVAL", 0, personality},
+	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "the call succeeds only without flags; with flags it returns EINVAL", 0, personality},
 	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, ofChildren, 0, waitid},
 	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return result(c.Process.IOPriority(number(a.A1), int32(a.A2)))

@@ -14,8 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write docs/syscalls.md and kernel/table.go anew")
 
-// TestTable checks that every row names the layer that serves the system call, and that the personality (package
-// posix) either serves or rejects each call assigned to it.
+// TestTable checks that every row names the layer that serves the system call, and that package posix serves or
+// rejects each call assigned to it.
 func TestTable(t *testing.T) {
 	seen := map[int]string{}
 	for _, r := range Table {
@@ -99,7 +99,7 @@ func document() string {
 	b.WriteString(documentHead)
 	for _, f := range families {
 		fmt.Fprintf(&b, "\n## %s\n\nTests: `%s`, and `unikernel/errno_test.go` for wrong arguments.\n\n", f.title, f.test)
-		b.WriteString("| call | support | limits | signal | as a process, served by | in a virtual machine, served by |\n|---|---|---|---|---|---|\n")
+		b.WriteString("| call | support | limits | effect of a signal while the call waits | served by, as a process | served by, in a virtual machine |\n|---|---|---|---|---|---|\n")
 		for _, r := range f.rows {
 			if r.Who&(Personality|Host) != 0 {
 				fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", r.Name, support(r), r.Missing, r.Signal, answers(r, "Linux", Host), answers(r, "kernel core", Core))
@@ -112,16 +112,16 @@ func document() string {
 func support(r Row) string {
 	switch {
 	case r.Who&Personality == 0:
-		return "passed on"
+		return "passed on to the kernel in the last columns"
 	case r.Serve == nil:
-		return "refused: " + errnoName(r.Errno)
+		return "always returns " + errnoName(r.Errno)
 	case r.Missing != "":
-		return "part"
+		return "with limits"
 	}
 	return "full"
 }
 
-// answers returns the last columns of a row: "Loam" if the personality serves the call; the text other if the layer
+// answers returns the last columns of a row: "Loam" if package posix serves the call; the text other if the layer
 // with the given bit serves it; otherwise ENOSYS.
 func answers(r Row, other string, bit Who) string {
 	switch {
@@ -151,16 +151,16 @@ This page is made from the table in ` + "`posix/call/table.go` by `go test ./pos
 The tables list the system calls of Go programs. Linux programs in a virtual machine have more calls
 ([linux.md](linux.md)). A call that is not listed returns ENOSYS. The column *support* has these values:
 
-- *full*: no difference from Linux is known, except for the differences in CAVEATS.md
-- *part*: the call is supported within the limits of the next column
-- *refused*: the call always returns the named error
-- *passed on*: the table's code does not serve the call, which concerns only the calling process. If the program runs as a
-  process, Linux serves it; in a virtual machine, the core of Loam's kernel (package kernel) does
+- *full* means that no difference from Linux is known, except for the differences in CAVEATS.md.
+- *with limits* means that the call is supported within the limits that the next column describes.
+- *always returns* means that the call is not supported and always returns the named error.
+- *passed on* means that the code of the table does not serve the call, which concerns only the calling process. If the
+  program runs as a process, Linux serves the call. In a virtual machine, the core of Loam's kernel (package kernel) serves it.
 
-The column *signal* describes the effect of a signal handler that runs while the call waits (signal(7)). With *restart*, the call is
-restarted if the handler has SA_RESTART, and otherwise fails with EINTR. With *EINTR*, it always fails with EINTR. An
-empty cell means that signals do not interrupt the call. This concerns only Linux programs: in a Go program the runtime's
-handlers have SA_RESTART, and signals do not interrupt calls that Loam serves.
+The fourth column describes what happens if a signal handler runs while the call waits (signal(7)). *Restarts* means that the
+call is restarted if the handler has SA_RESTART, and otherwise fails with EINTR. *Fails* means that the call always fails with
+EINTR. An empty cell means that signals do not interrupt the call. This column concerns only Linux programs: in a Go program
+the runtime's handlers have SA_RESTART, and signals do not interrupt calls that Loam serves.
 
 The last two columns name the code that serves the call: *Loam* is the table in ` + "`posix/call`" + `, *kernel core* is the core of Loam's
 kernel below the Go runtime, and *Linux* is the host's kernel. *ENOSYS* means that the call is not supported there.

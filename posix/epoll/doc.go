@@ -1,3 +1,3 @@
-// Package epoll implements epoll sets (epoll(7)). A set knows descriptions of open files, and neither processes nor kinds of
-// files.
+// Package epoll implements epoll sets (epoll(7)). It uses only open file descriptions: it depends neither on processes nor
+// on the kinds of files.
 package epoll

@@ -19,7 +19,7 @@ type Event struct {
 //
 // An item on the ready list is only a candidate: collect asks its file again. An item that is still
 // ready and level-triggered returns to the list, so that the next call asks again. An item that is not
-// ready leaves the list, and the query has armed its file again.
+// ready leaves the list; the query has made its file report the next event.
 type Set struct {
 	q file.Queue
 

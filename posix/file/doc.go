@@ -1,6 +1,6 @@
 // Package file is the core of the Linux personality: files as a descriptor refers to them, tables of
 // descriptors, and waiting. The families of files (sockets, pipes, terminals and others) implement File
-// in packages of their own, and this package knows none of them.
+// in packages of their own, and this package depends on none of them.
 //
 // # Objects
 //

@@ -99,7 +99,7 @@ func TestSleeperIsUsedAgain(t *testing.T) {
 	})
 }
 
-// Two waits of one task at once, such as in a call that waits in another, have sleepers of their own.
+// If a wait of a task begins inside another wait of the same task, each wait has a Sleeper of its own.
 func TestSleeperInASleeper(t *testing.T) {
 	var p, q Queue
 	task := Task{Interrupt: NewInterrupt(), Bed: &Bed{}}

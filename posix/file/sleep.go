@@ -21,7 +21,7 @@ type Sleeper struct {
 	task Task
 }
 
-// alarm is a timer that rings a bell. The runtime handles a channel of a timer, beside the bell, with more work.
+// alarm is a timer that rings a bell. A select on the bell and on a timer's channel would cost the runtime more work.
 type alarm struct {
 	timer *time.Timer
 	late  atomic.Bool // the timer has expired

@@ -67,7 +67,7 @@ func (i *Interrupt) taken() bool { return i.raised.Load() && i.raised.Swap(false
 // End is how a wait has ended.
 type End uint8
 
-// Ends of a wait.
+// Values of End: how a wait ended.
 const (
 	Occurred    End = iota // the event occurred
 	Late                   // the time is up
@@ -100,7 +100,7 @@ func (t Task) Wait(event <-chan struct{}, late <-chan time.Time) End {
 	return i.waitFor(event, late)
 }
 
-// waitFor waits for an event that does not ring the bell.
+// waitFor waits for an event that is reported on a channel of its own, not by the bell.
 func (i *Interrupt) waitFor(event <-chan struct{}, late <-chan time.Time) End {
 	for late == nil { // the runtime waits for two channels with less work than for three
 		select {
@@ -126,7 +126,7 @@ func (i *Interrupt) waitFor(event <-chan struct{}, late <-chan time.Time) End {
 	}
 }
 
-// wait waits for a ring of the bell. An old ring counts as an event.
+// wait waits until the bell rings. A ring from before the wait counts as an event.
 func (i *Interrupt) wait(late <-chan time.Time) End {
 	if late == nil {
 		<-i.bell

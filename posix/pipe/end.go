@@ -1,5 +1,5 @@
 // Package pipe implements pipes, FIFOs (pipe(7), fifo(7)) and the calls that move bytes between files through pipes (splice(2)).
-// It knows no processes: a call that waits gets its task as a file.Task.
+// It does not depend on processes: a call that waits gets its task as a file.Task.
 //
 // A write of at most Atomic bytes is atomic. A write to a pipe without readers fails with EPIPE and raises no SIGPIPE.
 //
@@ -15,7 +15,7 @@ import (
 	"loam/posix/file"
 )
 
-// Sizes in bytes.
+// Sizes of pipes in bytes (pipe(7)).
 const (
 	Size   = 65536 // capacity of a new pipe
 	Atomic = 4096  // PIPE_BUF

@@ -170,7 +170,7 @@ func (s *Base) Recall(name OptionName) []byte {
 	return IntValue(s.Kept(name))
 }
 
-// Names of options about the path MTU.
+// Socket options about the path MTU.
 var (
 	MTUDiscover  = OptionName{linux.IPPROTO_IP, linux.IP_MTU_DISCOVER}
 	MTUDiscover6 = OptionName{linux.IPPROTO_IPV6, linux.IPV6_MTU_DISCOVER}

@@ -240,7 +240,7 @@ func TestLinux(t *testing.T) {
 	}
 }
 
-// Random scripts, with the characters and flags that have a meaning more often than others.
+// The test runs random scripts, in which characters and flags that have a meaning are more frequent than others.
 func TestLinuxRandom(t *testing.T) {
 	seeds := 300
 	if testing.Short() {

@@ -20,7 +20,7 @@ const (
 	spread        = 10 // an interval is varied randomly by up to a tenth of itself
 )
 
-// Limits of the learned data.
+// Maximum numbers of the things that a host learns from router advertisements.
 const (
 	maxRouters  = 16
 	maxRoutes   = 32

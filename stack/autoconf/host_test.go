@@ -334,7 +334,7 @@ func TestLink(t *testing.T) {
 	want("unlike the rest, what is not said any more is not so", said, 4)
 }
 
-// RFC 4861 section 6.2: when a router advertises.
+// RFC 4861 section 6.2 says when a router sends advertisements.
 func TestRouter(t *testing.T) {
 	now := time.Hour
 	r := NewRouter(now, 1)

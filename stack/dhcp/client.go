@@ -75,7 +75,7 @@ func (s State) String() string { return stateText[s] }
 // EventKind is the kind of a change of the lease.
 type EventKind uint8
 
-// Kinds of event.
+// Values of EventKind: what happened to the lease.
 const (
 	Acquired EventKind = iota + 1 // there is a new lease, which replaces any earlier lease
 	Renewed                       // the lease was extended; values other than the address may have changed
@@ -85,11 +85,11 @@ const (
 // Reason is the reason why a lease was lost.
 type Reason uint8
 
-// Reasons.
+// Values of Reason: why a lease was lost.
 const (
 	Expired  Reason = iota + 1
 	Refused         // the server sent a DHCPNAK
-	Conflict        // the owner reported by Conflict that another host has the address
+	Conflict        // the owner has called Conflict, because another host has the address
 	Released        // the owner called Close
 )
 

@@ -10,7 +10,7 @@ import (
 // The messages of a client. RFC 2131 table 5 lists the fields and options of each message; the functions here
 // follow its columns.
 
-// wishes lists the options that a client requests. The fields of Lease are set from them.
+// wishes lists the options that a client requests from a server. The fields of Lease are set from them.
 var wishes = []byte{
 	byte(wire.DHCPv4OptSubnetMask), byte(wire.DHCPv4OptClasslessRoutes), byte(wire.DHCPv4OptRouter),
 	byte(wire.DHCPv4OptDNS), byte(wire.DHCPv4OptDomainName), byte(wire.DHCPv4OptDomainSearch),

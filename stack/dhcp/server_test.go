@@ -157,7 +157,7 @@ func TestOfferIsHeldForAWhile(t *testing.T) {
 	}
 }
 
-// Requests of clients in INIT-REBOOT and RENEWING, which the server knows or does not know.
+// The server answers requests of clients in INIT-REBOOT and RENEWING, whether or not it knows the client.
 func TestConfirm(t *testing.T) {
 	for _, test := range []struct {
 		sentence       string

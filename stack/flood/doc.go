@@ -3,7 +3,7 @@
 //	Census     recognises a flood among the frames that a receiver gets
 //	Thinning   makes the device deliver only a share of a flood, except from known peers
 //	Peers      the hosts that Thinning spares
-//	Strays     counts the segments without a connection that a shard gets, and has its connections
+//	Strays   counts the segments without a connection that a shard gets, and holds the shard's connections
 //	Listing    sets up the set of connections by which the device finds such segments
 //	Strangers  limits the replies of a shard to hosts that have not completed a handshake
 //

@@ -21,7 +21,7 @@ type Listing struct {
 	refused bool                       // the device has no set
 }
 
-// NewListing returns a Listing for the set of flows of a device, or nil if the device cannot find stray segments.
+// NewListing returns a Listing for the set of flows of a device, or nil if the device cannot find stray segments (of no connection).
 func NewListing(device link.Thinner) *Listing {
 	if d, ok := device.(link.FlowThinner); ok {
 		return &Listing{device: d}

@@ -177,7 +177,7 @@ func (m *member) received() bool { return !m.filter.None() }
 // hasChanges reports whether there are more changes to report.
 func (m *member) hasChanges() bool { return m.modes > 0 || len(m.sources) > 0 }
 
-// find returns the index of a group among the members.
+// find returns the index of a group in the list of groups that the host has joined.
 func (h *Host) find(group netip.Addr) (at int, found bool) {
 	return slices.BinarySearchFunc(h.members, group, func(m member, g netip.Addr) int { return m.group.Compare(g) })
 }

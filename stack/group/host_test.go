@@ -196,7 +196,7 @@ func TestRenew(t *testing.T) {
 	s.wantWithin("what is heard is told again, as often as a change", time.Second, s.to()+"TO_EX ff0e::1", s.to()+"TO_EX ff0e::1")
 }
 
-// RFC 9776 section 5, RFC 9777 section 6: groups that are never reported.
+// RFC 9776 section 5, RFC 9777 section 6: some groups are never reported.
 func TestReported(t *testing.T) {
 	for group, want := range map[string]bool{
 		"224.0.0.1": false, "224.0.0.2": true, "224.0.0.251": true, "239.255.255.250": true, "10.0.0.1": false,
@@ -315,7 +315,7 @@ func TestSourceQuery(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.1.6, RFC 9777 section 5.1.8: the robustness set by the querier.
+// RFC 9776 section 4.1.6, RFC 9777 section 5.1.8: the querier sets the robustness variable.
 func TestRobustness(t *testing.T) {
 	both(t, func(s *script) {
 		one := s.group(1)
@@ -331,7 +331,7 @@ func TestRobustness(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: as many reports as necessary.
+// RFC 9776 section 4.2.17, RFC 9777 section 5.2.16: a host sends as many reports as necessary.
 func TestManyGroups(t *testing.T) {
 	both(t, func(s *script) {
 		const groups = 255

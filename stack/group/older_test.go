@@ -96,7 +96,7 @@ func TestMLDv1(t *testing.T) {
 	s.wantWithin("done is said to all routers", time.Minute, "v1 to ff02::2: left ff0e::1")
 }
 
-// When an IGMP host changes its compatibility mode: RFC 9776 sections 7.2.1 and 8.12.
+// An IGMP host changes its compatibility mode as in RFC 9776 sections 7.2.1 and 8.12.
 func TestIGMPModes(t *testing.T) {
 	s := newScript(t, wire.IGMP)
 	one := s.group(1)

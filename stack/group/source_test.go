@@ -56,7 +56,7 @@ func (s *script) report(parts ...string) string {
 // listen sets the filter of the first group.
 func (s *script) listen(f Filter) { s.Listen(s.now, s.group(1), f) }
 
-// RFC 9776 section 3.2: its examples and rules.
+// The test follows the examples and rules of RFC 9776 section 3.2.
 func TestReception(t *testing.T) {
 	both(t, func(s *script) {
 		for _, c := range []struct {
@@ -146,7 +146,7 @@ func TestSourceChanges(t *testing.T) {
 	})
 }
 
-// RFC 9776 section 5.1, from "If more changes to the same per-interface state occur" on.
+// The test follows RFC 9776 section 5.1, from "If more changes to the same per-interface state occur" on.
 func TestSourceChangesMeet(t *testing.T) {
 	both(t, func(s *script) {
 		s.listen(s.in(1))

@@ -32,7 +32,7 @@ func message6(kind wire.ICMPv6Type) []byte {
 	return b
 }
 
-// RFC 4443 section 2.4 (e): packets about which no error is sent.
+// RFC 4443 section 2.4 (e): about some packets no ICMP error may be sent.
 func TestAnswerable6(t *testing.T) {
 	udp, all := make([]byte, 16), netip.MustParseAddr("ff02::1")
 	later, first := []byte{17, 0, 0, 8, 0, 0, 0, 1}, []byte{17, 0, 0, 1, 0, 0, 0, 1}

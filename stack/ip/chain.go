@@ -11,7 +11,7 @@ import "loam/wire"
 // Action is the required handling of a packet.
 type Action uint8
 
-// Actions.
+// Values of Action.
 const (
 	Deliver    Action = iota // deliver the packet: Chain.Protocol starts at Chain.Offset
 	Reassemble               // reassemble the packet: Chain.Fragment is its fragment header, and the payload starts at Chain.Offset

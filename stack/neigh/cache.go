@@ -17,7 +17,7 @@ const Never = timer.Never
 // Answer is the result of a Lookup.
 type Answer uint8
 
-// Results of Lookup.
+// Values of Answer: results of Lookup.
 const (
 	Pending     Answer = iota // the address is being resolved; an Event will report the result
 	Found                     // the MAC is valid

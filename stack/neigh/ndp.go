@@ -73,7 +73,7 @@ type ownAddress struct {
 // Trial restricts the use of an address until it is known to be unique.
 type Trial uint8
 
-// Trials.
+// Values of Trial.
 const (
 	Untried    Trial = iota // the address is used without restriction and without a test
 	Tentative               // the address is not used at all during the test (RFC 4862)

@@ -135,7 +135,7 @@ func TestNDPOptimisticConflict(t *testing.T) {
 	t.Error("who waits for a neighbour is not told that it cannot be asked for")
 }
 
-// If another own address is usable, it is used as the source at once.
+// If another own address is usable, that address is used as the source at once.
 func TestNDPOptimisticBeside(t *testing.T) {
 	n := settledNDP(t)
 	n.Add(0, netip.MustParsePrefix("2001:db8:1::a/64"), Optimistic)

@@ -12,7 +12,7 @@ import (
 // Linux.
 type State uint8
 
-// States.
+// Values of State (RFC 4861 section 7.3.2).
 const (
 	Incomplete State = iota // the address is being resolved
 	Reachable               // the MAC was confirmed recently

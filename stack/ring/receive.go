@@ -10,7 +10,7 @@ import (
 //	consumed         committed                        top
 //	   |   readable     |   pieces, holes between them   |
 //
-// It has no limit of its own: the window offered by TCP is the limit. A chunk is held for a single byte. A
+// It has no limit of its own: the window offered by TCP is the limit. Even a single byte holds a whole chunk. A
 // peer that sends one byte in every 4096 makes the queue hold the whole window, but never more than that and
 // one chunk.
 //

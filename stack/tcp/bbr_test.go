@@ -8,8 +8,8 @@ import (
 	"loam/stack/tcp/congestion"
 )
 
-// The example test cases of draft-ietf-ccwg-bbr (its last appendix), with the draft's LossThresh. Each runs
-// over a bottleneck in virtual time. The headings are the draft's.
+// This file has the example test cases of draft-ietf-ccwg-bbr (its last appendix), with the draft's
+// LossThresh. Each runs over a bottleneck in virtual time. The headings are the draft's.
 
 // bottleneck returns a path whose queue holds the given number of round trips of data, and a sender with the
 // draft's BBR.

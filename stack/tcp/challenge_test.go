@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// RFC 5961: blind attacks.
+// These tests play blind attacks, as described in RFC 5961.
 
 func TestBlindAttacks(t *testing.T) {
 	for _, a := range []struct {
@@ -70,8 +70,8 @@ func TestOldAckWithinLargestWindowIsAccepted(t *testing.T) {
 	c.wantReadable(100)
 }
 
-// An acknowledgment of numbers never sent is not an old one. The large window at the start must not help an
-// attacker.
+// An acknowledgment of numbers that were never sent is not treated as an old acknowledgment. The large
+// window at the start must not help an attacker.
 func TestAckOfNothingSent(t *testing.T) {
 	// Acknowledgment 0 is an old one, from before the SYN was acknowledged.
 	for ack, readable := range map[string]uint64{"-1": 0, "-49999": 0, "0": 100} {

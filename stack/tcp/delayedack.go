@@ -27,7 +27,8 @@ type ackPolicy struct {
 	last        millis // time at which the last segment with data arrived
 }
 
-// quickAcks covers an initial window of ten segments and its growth in the next round trip.
+// quickAcks is the number of segments at the start of a connection that are acknowledged at once. It covers an initial
+// window of ten segments and its growth in the next round trip.
 const quickAcks = 16
 
 // sawSegment schedules the acknowledgment of n bytes that arrived in order.

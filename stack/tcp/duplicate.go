@@ -6,7 +6,7 @@ package tcp
 // before, so that each range is reported several times (RFC 2018 section 4). A segment that had arrived
 // before is reported as a duplicate, once, in front of all other blocks (RFC 2883 section 4).
 //
-// One acknowledgment answers all segments received in a turn. If it has too few blocks for all ranges,
+// One acknowledgment answers all segments received before it. If it has too few blocks for all ranges,
 // further acknowledgments carry the rest, since the peer takes unreported data for lost.
 
 import (

@@ -17,7 +17,7 @@ type ecn struct {
 // ask decides whether our SYN requests ECN.
 func (e *ecn) ask(mode ECNMode) { e.asked = mode == ECNAsk }
 
-// answer decides whether ECN is used, when a SYN of the peer may request it.
+// answer decides, for a SYN of the peer, whether the connection uses ECN.
 func (e *ecn) answer(mode ECNMode, syn wire.TCPFlags) {
 	e.asked = false
 	e.on = mode != ECNOff && syn.Has(wire.ECE|wire.CWR)

@@ -221,7 +221,7 @@ func (c *testConn) write(n int) {
 	c.Written(c.now)
 }
 
-// want polls the next segment and compares it.
+// want polls the next segment and compares it with text.
 func (c *testConn) want(text string) *Out {
 	c.t.Helper()
 	out := c.poll()
@@ -510,7 +510,7 @@ func (c *testConn) formatOptions(out *Out) string {
 // MSS2 returns the MSS option, which the field MSS of Out hides.
 func (o *Out) MSS2() uint16 { return o.TCP.MSS }
 
-// compare compares a sent segment with the notation.
+// compare fails if the sent segment out differs from text, a segment in the notation above.
 func (c *testConn) compare(out *Out, text string) {
 	c.t.Helper()
 	head, options, hasOptions := strings.Cut(text, "<")

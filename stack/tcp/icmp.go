@@ -5,7 +5,7 @@ package tcp
 // ICMPKind classifies an ICMP error about one of our segments.
 type ICMPKind uint8
 
-// Kinds of ICMP errors.
+// Values of ICMPKind: what an ICMP error means for a connection.
 const (
 	ICMPUnreachable ICMPKind = iota // a soft error: network or host unreachable, time exceeded, parameter problem
 	ICMPRefused                     // a hard error: protocol or port unreachable, or prohibited

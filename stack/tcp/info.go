@@ -72,7 +72,7 @@ type Info struct {
 // CAState is the state of congestion control, with Linux's values.
 type CAState uint8
 
-// The states.
+// Values of CAState.
 const (
 	CAOpen     CAState = iota // no loss, reordering or congestion is known
 	CADisorder                // selective or duplicate acknowledgments have arrived

@@ -19,7 +19,7 @@ func NewKey(b [16]byte) *Key {
 	return &Key{siphash.NewKey(b)}
 }
 
-// Tags for the uses of the hash.
+// Tags that are hashed too, so that each use of the keyed hash gives other values.
 const (
 	tagISN       = 1
 	tagTimestamp = 2

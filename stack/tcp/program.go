@@ -56,7 +56,7 @@ func (c *Conn) Close(now Time) {
 	}
 }
 
-// Abort ends the connection at once. The peer receives a reset if it may have the connection.
+// Abort ends the connection at once. The peer receives a reset if it may have a record of the connection.
 func (c *Conn) Abort(now Time) {
 	switch c.state {
 	case SynSent, Closing, LastAck, TimeWait:

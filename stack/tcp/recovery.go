@@ -29,7 +29,7 @@ type recovery struct {
 	stamped          bool   // stamp is set
 	stamp            uint32 // our timestamp clock at the time of the first retransmission
 	marker, expires  Seq    // SND.UNA when the state began, and SND.NXT when it ended
-	resent, doubled  uint32 // retransmitted bytes that were in flight at the reduction or sent since, and how many of them the peer has reported as duplicates
+	resent, doubled  uint32 // bytes that were retransmitted and in flight when the window was reduced, or retransmitted since; and the part of them that the peer has reported as duplicates
 	size0, threshold uint32 // congestion window and threshold before the reduction
 }
 

@@ -34,7 +34,7 @@ func (c *Conn) retransmitTimeout(now Time) {
 	c.armRTO(now)
 }
 
-// armRTO starts or restarts the timer. It does not run beyond the user timeout.
+// armRTO starts or restarts the timer. The timer does not run beyond the user timeout.
 func (c *Conn) armRTO(now Time) {
 	at := now + c.rto()
 	if c.snd.userTimeout > 0 {

@@ -4,7 +4,7 @@ package tcp
 // which calls Accept for each SYN it accepts.
 type State uint8
 
-// The states.
+// Values of State.
 const (
 	Closed State = iota
 	SynSent

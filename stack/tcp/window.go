@@ -10,7 +10,7 @@ package tcp
 // travels, and more while it is still speeding up.
 //
 // Data after a gap also occupies the buffer for a round trip, and twice as much if the peer speeds up.
-// Without counting it, the window of a long path with loss would be one round trip late. It counts up to
+// Without counting it, the window of a long path with loss would be one round trip late. It is counted up to
 // 16 times the bytes that the program has read in a round trip. A peer that only sends data that cannot be
 // read therefore gets no memory.
 

@@ -58,7 +58,7 @@ type Process struct {
 // Event is an event of a child that wait(2) reports.
 type Event uint8
 
-// Events.
+// Values of Event: what a parent can wait for.
 const (
 	Nothing Event = iota
 	Exited        // the process has ended; the status is encoded as in wait4(2)

@@ -12,7 +12,7 @@ import (
 	"loam/task/signal"
 )
 
-// Offsets and sizes in bytes.
+// Offsets and sizes in a signal frame, in bytes.
 const (
 	frameContext = 8
 	contextFlags = 0

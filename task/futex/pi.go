@@ -3,7 +3,7 @@ package futex
 // Lock is the result of an attempt to lock a PI futex.
 type Lock uint8
 
-// Values of Lock.
+// Values of Lock: what the caller has to do.
 const (
 	Acquired Lock = iota // the thread has the lock: store the new word
 	MustWait             // store the new word, then call WaitLock and block

@@ -1,7 +1,7 @@
 // Package ipc implements the calls of System V's IPC: shared memory segments, semaphores and message queues (sysvipc(7)).
 // Package sysv has the objects. A thread that waits is a parked goroutine, as in every wait.
 //
-// ipc.go has the table of calls and what they have in common; the other files have a kind of object each.
+// ipc.go has the table of calls and what they have in common; each other file has one kind of object.
 package ipc
 
 import (
@@ -157,7 +157,7 @@ func (i *Objects) Files() map[string]func() string {
 	}
 }
 
-// Sizes of structures in bytes.
+// Sizes of Linux's structures in bytes.
 const (
 	permissionsSize = 48
 	semOpSize       = 6

@@ -10,7 +10,7 @@ import (
 // Reason is the reason why a thread left ring 3.
 type Reason uint8
 
-// Reasons.
+// Values of Reason: why a thread left ring 3.
 const (
 	Call        Reason = iota // the thread executed the SYSCALL instruction
 	Fault                     // the thread accessed a page that is not mapped, or not for this kind of access

@@ -41,8 +41,8 @@ func keys(text string) (all []string) {
 	return all
 }
 
-// Files have the fields of Linux's, in the same order. The Linux that runs the test may have additional fields, for
-// features that Loam lacks.
+// Files have the same fields as on Linux, in the same order. The Linux that runs the test may have additional
+// fields, for features that Loam lacks.
 func TestFieldsAsLinux(t *testing.T) {
 	s := sample()
 	behindName := func(text string) int {

@@ -58,7 +58,7 @@ type Process interface {
 // Link selects a symbolic link in /proc/PID, such as exe or cwd.
 type Link uint8
 
-// Links.
+// Values of Link.
 const (
 	Executable Link = iota
 	WorkingDirectory
@@ -68,7 +68,7 @@ const (
 // Attribute is an attribute of a process that changes when its file is written.
 type Attribute uint8
 
-// Attributes.
+// Values of Attribute.
 const (
 	Name Attribute = iota
 	KillPreference

@@ -2,7 +2,7 @@
 // there, and may run a short critical section that stores to data of that CPU. If another thread could have run on the CPU
 // meanwhile, the section is aborted: the thread continues at an address that the program has chosen.
 //
-// The machine returns Moved before a thread enters ring 3 on a CPU on which another thread was in ring 3 last, or on
+// Function Moved is called before a thread enters ring 3 on a CPU on which another thread was in ring 3 last, or on
 // another CPU than before. Only at such an entry can the number of the CPU change. A section is aborted only at such
 // an entry, and when a signal is delivered.
 package rseq

@@ -83,7 +83,7 @@ func (t *Thread) Force(i Info) {
 // system calls).
 type Interrupted uint8
 
-// Kinds of system calls.
+// Values of Interrupted: how a system call reacts to a signal that interrupts it.
 const (
 	// Restartable calls restart if the handler has SA_RESTART: read, write, wait4, futex.
 	Restartable Interrupted = iota

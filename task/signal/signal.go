@@ -96,7 +96,7 @@ var (
 // Effect is the effect of a signal on a process.
 type Effect uint8
 
-// Effects.
+// Values of Effect.
 const (
 	None      Effect = iota // no signal is to be delivered, or it is ignored
 	Handle                  // the handler is called

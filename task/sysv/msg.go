@@ -97,7 +97,7 @@ func (q *Queue) wake() {
 	}
 }
 
-// wait adds a waiter.
+// wait adds a waiter to the queue.
 func (q *Queue) wait(wake func()) *Waiter {
 	w := &Waiter{Wake: wake}
 	q.waiting = append(q.waiting, w)

@@ -210,7 +210,7 @@ func (t *Set) settle(now int64) {
 				if o.blocker.Flags&linux.IPC_NOWAIT == 0 {
 					continue
 				}
-				errno = linux.EAGAIN // another operation of the same call is impossible now, and that one has IPC_NOWAIT
+				errno = linux.EAGAIN // another operation of the same call is impossible now, and that operation has IPC_NOWAIT
 			}
 			t.waiting = slices.Delete(t.waiting, i, i+1)
 			i--

@@ -166,8 +166,8 @@ func TestPermissions(t *testing.T) {
 	want(t, "remove", s.RemoveSet(user(5), set), 0)
 }
 
-// TestSegment: a removed segment stays until its last mapping is gone, and until a running shmat that is about to map
-// it has ended.
+// TestSegment: a removed segment stays until its last mapping is gone. A call of shmat that has found the segment and not
+// yet mapped it counts as a mapping.
 func TestSegment(t *testing.T) {
 	s, c := New(), root(1)
 	id, errno := s.GetSegment(c, 8, 5000, linux.IPC_CREAT|0o600, func(*Segment) linux.Errno { return 0 })

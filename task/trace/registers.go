@@ -11,7 +11,7 @@ import (
 // The registers of a traced thread: struct user and its parts (Linux's arch/x86/include/asm/user_64.h), and the register sets
 // of ELF core files.
 
-// Sizes and offsets in bytes.
+// Sizes of register sets and offsets in them, in bytes.
 const (
 	wordSize      = 8             // size of a register
 	RegistersSize = 27 * wordSize // size of struct user_regs_struct

@@ -90,8 +90,8 @@ func (x *Tracee) release(n signal.Number) {
 	}
 }
 
-// hook sets the flag that makes system calls of the thread check for a tracer. The caller holds the lock of
-// System.
+// hook updates the flag that makes system calls of the thread check for a tracer. The caller holds the lock
+// of System.
 func (x *Tracee) hook() { x.task.Hook(x.calls || x.step || x.Debug.Active()) }
 
 // stop stops the thread until the tracer resumes it, or until the process ends. It returns the signal with which the
@@ -273,7 +273,7 @@ func EnterCall(t Thread, number uint64) (uint64, bool) {
 		return number, true
 	}
 	x.InCall, x.Number = true, number
-	noCall := linux.ENOSYS // the debugger sees this value as the result, and it is the result of a call that it prevents
+	noCall := linux.ENOSYS // the result that the debugger sees when the call begins; it remains the result if the debugger prevents the call
 	f := t.Machine().Registers()
 	f.AX = -uint64(noCall)
 	callStop(t, true)

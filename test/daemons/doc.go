@@ -9,6 +9,6 @@
 //	go test ./test/daemons -daemons -linux                      the same scripts on this Linux, in namespaces of their own
 //
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
-// as free memory and open descriptors, are printed and are no criterion, except that descriptors must not grow. With the race
-// detector, no test runs: servers and kernel are separate programs.
+// as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
+// increase. With the race detector, no test runs: servers and kernel are separate programs.
 package daemons

@@ -32,7 +32,7 @@ func TestTable(t *testing.T) {
 	}
 	const reasons = "# a comment\nThere is none.\n\tcall b\n"
 	text, err := table(of("ok", "ok"), of("ok", "EPERM"), of("ok", "a|b"), reasons)
-	if err != nil || !strings.HasSuffix(text, "There is none.\n\n| probe | Linux | process | machine |\n|---|---|---|---|\n| call b | ok | EPERM | a\\|b |\n") {
+	if err != nil || !strings.HasSuffix(text, "There is none.\n\n| probe | result on Linux (ok or errno, then the values that were read) | result on Loam as a process, if different | result on Loam in a virtual machine, if different |\n|---|---|---|---|\n| call b | ok | EPERM | a\\|b |\n") {
 		t.Errorf("%v: %s", err, text)
 	}
 	for _, c := range []struct {

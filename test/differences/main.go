@@ -172,7 +172,7 @@ func table(linux, process, machine answers, reasons string) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, head, len(linux.names), different)
 	for _, r := range all {
-		fmt.Fprintf(&b, "\n%s\n\n| probe | Linux | process | machine |\n|---|---|---|---|\n%s\n", r.text, strings.Join(r.rows, "\n"))
+		fmt.Fprintf(&b, "\n%s\n\n| probe | result on Linux (ok or errno, then the values that were read) | result on Loam as a process, if different | result on Loam in a virtual machine, if different |\n|---|---|---|---|\n%s\n", r.text, strings.Join(r.rows, "\n"))
 	}
 	return b.String(), nil
 }
@@ -181,8 +181,9 @@ const head = `# Differences between Linux, a process and a machine
 
 This page is written by "go run ./test/differences", and its test checks it. One program makes %d probes of the kernel: on
 Linux, on Loam as a process (--platform process) and on Loam in a virtual machine (--platform vm). It runs as a user without
-privilege. The tables show the %d probes with different results, grouped by the reason. A result is "ok" or an errno, and then the
-values that the probe has read. An empty field means that the result is the same as on Linux.
+privilege. A probe makes one or a few system calls, or reads a file. The tables show the %d probes with different results. Each table has the probes with one reason, and the
+text above the table gives the reason. A result is "ok" or an errno, and then the values that the probe has read. An empty field
+means that the result is the same as on Linux.
 `
 
 // reasonFor returns the first reason with a prefix of a name, and that prefix.

@@ -16,7 +16,7 @@ type block struct {
 	after  bool   // a heading precedes the block, so running servers end first
 }
 
-// Kinds of blocks.
+// Kinds of code blocks in a document.
 const (
 	commands = "console"
 	server   = "server"

@@ -99,7 +99,7 @@ func build(work string) error {
 	return nil
 }
 
-// turn runs all phases once, in a new folder.
+// turn runs all phases of a measurement once, in a new folder.
 func (s *side) turn(work string) error {
 	folder, err := os.MkdirTemp(work, "turn-")
 	if err != nil {

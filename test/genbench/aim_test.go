@@ -15,8 +15,8 @@ import (
 type aim struct {
 	name, than string
 	least      float64
-	// pairs is how often each of the two runs in short turns, one after the other, to measure the ratio to one percent.
-	// 0: the ratio is far from the goal, and the turns for the table are precise enough.
+	// pairs is the number of additional short turns in which the method and its peer run alone, one after the other, to
+	// measure the ratio to one percent. 0: the ratio is far from the goal, and the turns for the table are precise enough.
 	pairs int
 	// bound is a loop that makes only the same system calls, so no generator can be faster; "" means
 	// none.

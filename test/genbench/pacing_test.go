@@ -185,12 +185,12 @@ func writePacing(t *testing.T, rows []pacedRow) {
 	b.WriteString(`# Gaps between frames
 
 This page is made by ` + "`make genbench`" + `. ` + "`loam gen`" + ` sends at low rates, in turns with a loop in C that only
-polls the clock and sends. tcpdump records the times of the frames at the far end of a veth. Each figure is a gap
-between two frames, divided by the gap that the rate requires: the median, and the quantiles of 1 % and 99 %. Other
-programs use the machine, so for each sender the table shows the turn whose quantiles are nearest to each other.
-"Held" means that the median is within 1 % and the quantiles are within 5 %.
+polls the clock and sends. tcpdump records the times of the frames at the far end of a veth. The gap between two frames is
+divided by the gap that the rate requires; the table shows the median of these ratios, and their quantiles of 1 % and 99 %.
+Other programs use the machine, so for each sender the table shows the turn whose quantiles are nearest to each other.
+"Held" means that the median of the ratios is within 1 % of 1, and both quantiles are within 5 % of 1.
 
-| rate | loam gen: 1 % | median | 99 % | loop in C: 1 % | median | 99 % | result of loam gen |
+| rate | gap of loam gen / required gap: 1 % quantile | loam gen: median | loam gen: 99 % quantile | gap of the loop in C / required gap: 1 % quantile | loop in C: median | loop in C: 99 % quantile | result of loam gen |
 |--:|--:|--:|--:|--:|--:|--:|---|
 `)
 	for i := range rows {

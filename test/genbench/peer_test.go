@@ -17,7 +17,7 @@ import (
 	"loam/gen/bench"
 )
 
-// Names of the peers.
+// Names of the other generators that are measured.
 const (
 	trafgen  = "trafgen"
 	testpmdP = "testpmd, net_af_packet"

@@ -83,16 +83,16 @@ func page(rows []bench.Row, outcomes []outcome, o bench.Options) string {
 This page is made by %s. All senders below took turns in one run, %d times for %v each, on a
 machine of %d processors that other programs used at the same time (Linux %s).
 Each sender sends the same UDP frame of 64 bytes as fast as possible over one veth pair. The far end is in another
-network namespace and drops every frame as early as possible; its interface counts the frames. *Frames a second*
-is the median of this count over the turns; *lowest* and *highest* are the counts of the slowest and of the fastest turn. *Per processor* is
+network namespace and drops every frame as early as possible; its interface counts the frames. The columns with *frames a
+second* have the median of this count over all turns, and the counts of the slowest and of the fastest turn. The last column has
 the number of frames for each second of processor time, of all threads of the sender's process and of Linux's softirq
-threads. Other programs on the machine affect it less than the rates. On a veth the sender's processor also does the
+threads. Other programs on the machine affect this figure less than the rates. On a veth the sender's processor also does the
 work of the far end. That work is included, unless Linux accounts for interrupts separately
 (CONFIG_IRQ_TIME_ACCOUNTING). Ratios of both figures are computed for each turn.
 
 ![bars of the table](methods.svg)
 
-| way to send | queues | frames a second | lowest | highest | per processor |
+| sender: a method of loam gen, or another program | queues | frames a second, median | frames a second, slowest turn | frames a second, fastest turn | frames for each second of processor time |
 |---|--:|--:|--:|--:|--:|
 `, "`make genbench`", o.Rounds, o.Slice, runtime.NumCPU(), release())
 	for i := range rows {
@@ -101,7 +101,7 @@ work of the far end. That work is included, unless Linux accounts for interrupts
 		fmt.Fprintf(&b, "| %s | %d | %s | %s | %s | %s |\n", r.Name, r.Queues, show.Rate(r.Median()), show.Rate(least), show.Rate(most), show.Rate(r.MedianPerCPU()))
 	}
 	scalingTable(&b, rows)
-	b.WriteString("\nThe next table shows which aims are met. An aim is the required ratio of the speeds of two senders. The aim 1.0 (not slower) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| senders compared | ratio by processor time | ratio by elapsed time | quiet turns | required ratio | result |\n|---|--:|--:|--:|--:|---|\n")
+	b.WriteString("\nThe next table shows which aims are met. An aim is the required ratio of the speeds of two senders. The aim 1.0 (not slower) allows a difference of 3 %.\n" + closeNote() + wallNote + "\n| sender A to sender B | speed of A divided by speed of B, by processor time | speed of A divided by speed of B, by elapsed time | quiet turns | required ratio | result |\n|---|--:|--:|--:|--:|---|\n")
 	for _, o := range outcomes {
 		fmt.Fprintf(&b, "| %s to %s | %.2f | %.2f | %d | %.1f | %s |\n", o.Name, o.Than, o.Ratio, o.Wall, o.Quiet, o.Least, o.verdict()+o.bounded())
 	}
@@ -110,9 +110,9 @@ work of the far end. That work is included, unless Linux accounts for interrupts
 }
 
 // wallNote is the text of the report that explains the ratios by wall time.
-const wallNote = `In a quiet turn, both senders had at least 0.9 of their processors. If there are three quiet turns, only these count for
-the ratio by elapsed time. Otherwise that ratio also depends on other programs: a Go program with several
-threads gets a larger share of a busy machine than a program with one thread.
+const wallNote = `In a quiet turn, both senders ran for at least 0.9 of the time on their processors. If there are three quiet turns, only these
+count for the ratio by elapsed time. Otherwise the ratio by elapsed time also depends on other programs: a Go program with
+several threads gets a larger share of a busy machine than a program with one thread.
 `
 
 // closeNote returns the text of the report that lists the ratios measured in pairs.
@@ -131,7 +131,7 @@ each turn starts a new process or socket. These pairs are: %s.
 // scalingTable writes how much faster several queues are than one: each queue has a thread on a processor of its own.
 func scalingTable(b *strings.Builder, rows []bench.Row) {
 	counts := queueCounts(runtime.NumCPU())
-	b.WriteString("\nThe next table shows frames a second with several queues. Each queue has a thread and a processor of its own.\n\n| way to send |")
+	b.WriteString("\nThe next table shows frames a second with several queues. Each queue has a thread and a processor of its own.\n\n| method of loam gen |")
 	for _, n := range counts {
 		fmt.Fprintf(b, " queues: %d |", n)
 	}
@@ -155,11 +155,11 @@ func scalingTable(b *strings.Builder, rows []bench.Row) {
 }
 
 const notes = `
-- *in C* means a simple loop of the same system calls with the same options
-  (` + "`test/genbench/testdata/loops.c`" + `), compiled by gcc.
-- *xdp in C* does less than any generator could: it writes its descriptors once, all for the same frame, so that only
-  the work of Linux remains. It is the upper bound for AF_XDP in copy mode.
-- trafgen, testpmd and hping3 are Debian's packages, each on one core. trafgen and testpmd's net_af_packet bypass
+- *In C* after the name of a method means a simple loop in C that makes the same system calls with the same options
+  (` + "`test/genbench/testdata/loops.c`" + `).
+- *xdp in C* does less work than a packet generator needs: it writes its descriptors only once, all for the same frame, so
+  that only the work of Linux remains. Its speed is the upper bound for AF_XDP in copy mode.
+- trafgen, testpmd (of DPDK) and hping3 are packet generators from Debian's packages. Each runs on one core. trafgen and testpmd's net_af_packet bypass
   the queueing discipline, as our ` + "`ring` and `packet`" + ` do.
 - xdp and testpmd's net_af_xdp are in copy mode: a veth has no zero copy.
 - For udpgso, Linux splits the large datagrams before they reach the interface (ethtool -K IF
@@ -169,12 +169,12 @@ const notes = `
 - *loam* is Loam's own stack. It has two threads for each queue, so one queue uses both processors of this machine.
 - go-pktgen and wireblast are built from their sources, if LOAM_GEN_PEERS names them
   (` + "`test/genbench/others_test.go`" + `). They are not pinned to a processor, so Loam's threads are
-  not pinned either when it is compared with them. go-pktgen's af_xdp sends on all queues, and is compared with xdp
+  not pinned either when they are compared. go-pktgen's af_xdp sends on all queues, and is compared with the method xdp
   on the same number of queues.
 - [pacing.md](pacing.md) shows the gaps between frames at low rates, measured by tcpdump.
-- [full.md](full.md) shows a run of one minute at half of the highest rate, and 100 runs that were killed.
-- A method that sends on several queues meets its aim if it sends more packets in a second of elapsed time than the peer; CPU
-  time does not count.
+- [full.md](full.md) shows a run of one minute at half of the highest rate, and 100 runs that were ended by a signal.
+- If a method sends on several queues, it meets its aim if it sends more packets in a second of elapsed time than the other
+  sender; its processor time does not count.
 `
 
 // release returns the version of the running kernel.

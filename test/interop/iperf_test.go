@@ -23,7 +23,7 @@ import (
 // Parameters and results are JSON, preceded by their length. Each stream is a connection of its own,
 // which begins with the cookie of the test.
 
-// States, as numbered in iperf_api.h.
+// States of iperf3's protocol, as numbered in iperf_api.h.
 const (
 	iperfStart   = 1
 	iperfRunning = 2

@@ -16,7 +16,7 @@ import (
 // urgent is the interface of a program to urgent data, at either end.
 type urgent interface {
 	sendUrgent(b []byte) (int, error)   // send(2) with MSG_OOB
-	recvUrgent(keep bool) (byte, error) // recv(2) with MSG_OOB, and with MSG_PEEK
+	recvUrgent(keep bool) (byte, error) // recv(2) with MSG_OOB; also with MSG_PEEK if keep is true
 	atMark() bool                       // sockatmark(3)
 	stayInline(l *lab)                  // SO_OOBINLINE
 	Read(b []byte) (int, error)         //

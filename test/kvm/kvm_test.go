@@ -130,7 +130,7 @@ func addFolder(a *debian.Archive, made map[string]bool, dir string) {
 	a.Folder(dir[1:])
 }
 
-// build builds a static program with command, go or loam.
+// build builds a static program with a command: "go" or "loam".
 func build(t *testing.T, command, pkg string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "program")

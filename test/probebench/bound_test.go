@@ -26,7 +26,7 @@ import (
 // cheapest way that we know, on all processors. Replies are dropped as early as possible (tcx) and
 // counted by the interface. A prober does all of this, and also has to select, check and record.
 
-// bound measures this upper bound.
+// bound measures the rate at which the far kernel can answer.
 func (l *lab) bound(t testing.TB, read func() uint64) run {
 	t.Helper()
 	defer l.dropAnswers(t).Close()

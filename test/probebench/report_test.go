@@ -57,10 +57,11 @@ The programs took turns, %d times, on a machine of %d processors that other prog
 (Linux %s). Linux answers for the addresses in another network namespace
 (ip route add local PREFIX dev lo), at the other end of a veth pair with two queues. Figures are medians over the turns.
 
-*Sent* is the count of the interface at the far end. *Found* is the number of addresses in the program's file of results,
-in percent of the addresses that answer. Rates refer to the time from the first probe to the last. *Per processor second*
-refers to the processor time of the program and of Linux's softirq threads. On a veth this includes most of the work of
-answering. Other programs on the machine affect it less than the rates. The *bound* is explained below the tables.
+The interface at the far end counts the *probes sent*. The *addresses found* are the addresses in the program's file of
+results. Rates refer to the time from the first probe to the last. The *processor time* is the time of the program and of
+Linux's softirq threads. On a veth this includes most of the work of answering. Other programs on the machine affect figures
+per second of processor time less than the rates. The row *bound* is the highest rate that this machine allows for any program;
+it is explained below the tables.
 
 ![bars of the first table](found.svg)
 `, "`make probebench`", all, prefix, len(scenes[0].Rows[0].Runs), runtime.NumCPU(), release())
@@ -78,12 +79,12 @@ func sceneTable(b *strings.Builder, s *scene) {
 	if s.busy > 0 {
 		fmt.Fprintf(b, "%d programs that only compute ran at the same time, and %d addresses were probed.\n\n", s.busy*runtime.NumCPU(), s.Asked)
 	}
-	b.WriteString("| program | sent a second | found | found a second | found per processor second |\n|---|--:|--:|--:|--:|\n")
+	b.WriteString("| program | probes sent a second | addresses found, of those that answer | addresses found a second | addresses found per second of processor time |\n|---|--:|--:|--:|--:|\n")
 	for _, r := range append(slices.Clone(s.Rows), s.Bound) {
 		fmt.Fprintf(b, "| %s | %.0f | %.4f %% | %.0f | %.0f |\n", r.Name, r.median(run.SentRate),
 			100*r.median(func(one run) float64 { return float64(one.Found) })/float64(answering), r.median(run.Rate), r.median(run.PerCPU))
 	}
-	fmt.Fprintf(b, "\n| loam divided by | sent a second | found a second | found per processor second | found a second: bound divided by this program | aim: %d times the addresses found a second |\n|---|--:|--:|--:|--:|---|\n", wanted)
+	fmt.Fprintf(b, "\n| program with which loam is compared | probes sent a second, loam / program | addresses found a second, loam / program | addresses found per second of processor time, loam / program | addresses found a second, bound / program | aim: %d times as many addresses found a second |\n|---|--:|--:|--:|--:|---|\n", wanted)
 	for _, o := range s.Ratios {
 		verdict := o.verdict()
 		if !o.Met {

@@ -19,7 +19,7 @@ import (
 	"loam/unikernel"
 )
 
-// Names of the kernels that are compared.
+// Names of the two kernels that are compared.
 const (
 	onLinux = "Linux"
 	onLoam  = "Loam"

@@ -50,25 +50,25 @@ func (t *table) median(k key) float64 {
 
 // Texts of the pages. Each explains the columns of the table that follows it.
 const (
-	countTitle = "# Instructions of Linux programs on Loam beside a Linux guest"
+	countTitle = "# Instructions of Linux programs on Loam and on Linux"
 	countIntro = "This page was made by `go run ./test/processes -count` on %s." + ` Loam and Linux run the same program files in
 virtual machines of QEMU, which emulates and counts every instruction, with the same memory and one CPU. Linux is Debian's
 cloud kernel without mitigations.
 
-- **operation**: each row counts the instructions of one operation. All instructions of the machine count, also the
-  instructions of the program and its libraries, and for redis and nginx the instructions of the client, which runs in the same
-  machine.
-- **Linux** and **Loam** are the numbers of instructions for one operation, to three digits.
-- **Linux / Loam** is the first number divided by the second: above 1, Loam needs fewer instructions.
+- **operation**: each row counts the instructions of one operation. All instructions that the virtual machine executes are
+  counted, also the instructions of the program and its libraries. In the rows for redis and nginx, the instructions of the
+  client are counted too, because the client runs in the same virtual machine.
+- **Linux** and **Loam**: these columns have the numbers of instructions for one operation, rounded to three digits.
+- **Linux / Loam** is the number for Linux divided by the number for Loam: above 1, Loam needs fewer instructions.
 `
-	timeTitle = "# Times of Linux programs on Loam beside a Linux guest"
+	timeTitle = "# Times of Linux programs on Loam and on Linux"
 	timeIntro = "This page was made by `go run ./test/processes -reps %d` on %s," + ` on a machine with %d CPUs. Loam and Linux run the same
 program files in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs. Linux is
 Debian's cloud kernel without mitigations.
 
 - **operation**: each row has the time of one operation.
-- **Linux** and **Loam** are the microseconds of one operation: the median of all runs.
-- **Linux / Loam** is the first time divided by the second: above 1, Loam is faster.
+- **Linux** and **Loam**: these columns have the time of one operation in microseconds, as the median of all runs.
+- **Linux / Loam** is the time on Linux divided by the time on Loam: above 1, Loam is faster.
 `
 )
 
@@ -76,18 +76,18 @@ Debian's cloud kernel without mitigations.
 func (t *table) String() string {
 	var b strings.Builder
 	date := time.Now().Format("2 January 2006")
-	show := micros
+	show, unit := micros, "µs"
 	if *many {
 		b.WriteString(countTitle + "\n\n")
 		fmt.Fprintf(&b, countIntro, date)
-		show = instructions
+		show, unit = instructions, "instructions"
 	} else {
 		b.WriteString(timeTitle + "\n\n")
 		fmt.Fprintf(&b, timeIntro, *reps, date, runtime.NumCPU())
 	}
 	b.WriteString("\n| operation |")
 	for _, n := range t.cpus {
-		fmt.Fprintf(&b, " Linux, %s | Loam, %s | Linux / Loam |", count(strconv.Itoa(n), "CPU"), count(strconv.Itoa(n), "CPU"))
+		fmt.Fprintf(&b, " %s on Linux, %s | %s on Loam, %s | Linux / Loam |", unit, count(strconv.Itoa(n), "CPU"), unit, count(strconv.Itoa(n), "CPU"))
 	}
 	b.WriteString("\n|---|" + strings.Repeat("---:|---:|---:|", len(t.cpus)) + "\n")
 	for _, row := range t.rows {

@@ -189,13 +189,13 @@ func (r *recorder) add(t *testing.T, found []finding) {
 func writeMachineReport(found []finding) error {
 	var b strings.Builder
 	version, _ := exec.Command("go", "env", "GOVERSION").Output()
-	fmt.Fprintf(&b, `# Servers of others, in virtual machines
+	fmt.Fprintf(&b, `# Well-known servers in virtual machines
 
 This table is made by %s with %s, on %d CPUs that the machines and the clients share. QEMU
 emulates every instruction (-accel tcg), and up to fifteen of these machines run at the same time. So the rates
-show only that the servers worked. The results are the errors that the clients report, and the growth of QEMU's
-memory between the end of the first minute and the end of the load. Ctrl-C ended every server with status 0. The
-modules are those of [servers.md](servers.md).
+show only that the servers worked. The important results are the number of errors that the clients report, and the growth of
+QEMU's memory between the end of the first minute and the end of the load. Every server ended with exit status 0 after Ctrl-C.
+[servers.md](servers.md) names the modules of the servers.
 
 | machine type, CPUs | server | load | duration, s | rate | errors | QEMU's memory, MiB | growth after the first minute, MiB |
 |---|---|---|--:|--:|--:|--:|--:|

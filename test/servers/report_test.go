@@ -21,9 +21,9 @@ func writeReport(rows []row, seconds int) error {
 This table is made by %s with %s, on %d CPUs that the server and its client share.
 %s builds each server from its unmodified module, and runs it as a process on the network that needs no
 privilege. An ordinary client loads it for %d s. The same server then runs on Linux, where it is loaded for at most %d s.
-*Errors* are the errors that the client reports on Loam. Ctrl-C ended every server with status 0.
+*Errors* are the errors that the client reports. Every server ended with exit status 0 after Ctrl-C.
 
-| server | load | rate on Loam | errors | rate on Linux | Loam / Linux | memory growth on Loam, KiB | on Linux, KiB |
+| server | load | rate on Loam | errors on Loam | rate on Linux | rate on Loam / rate on Linux | memory growth on Loam, KiB | memory growth on Linux, KiB |
 |---|---|--:|--:|--:|--:|--:|--:|
 `, "`make servers`", strings.TrimSpace(string(version)), runtime.NumCPU(), "`loam run`", seconds, int(linuxTime.Seconds()))
 	for _, r := range rows {
@@ -31,11 +31,11 @@ privilege. An ordinary client loads it for %d s. The same server then runs on Li
 			r.loam.rate, r.loam.unit, r.loam.errors, r.linux.rate, r.loam.rate/r.linux.rate, r.loam.grown, r.linux.grown)
 	}
 	b.WriteString(`
-*Memory growth* is the difference between the server's memory at the end of the load and after a third of it.
-pebble-challtestsrv stores every query on purpose. The gateway needs a part of the CPU time: a connection to the program
-consists of a connection of the host and one of Loam, and each byte passes through both.
+*Memory growth* is the size of the server's memory at the end of the load, minus its size after a third of the load.
+pebble-challtestsrv stores every query on purpose. On Loam, the gateway needs a part of the CPU time: the program has a
+connection of Loam to the gateway, the gateway has a connection of the host to the client, and each byte passes through both.
 
-Each system was measured once, Loam first. If the machine did other work at the time, the ratios are rough;
+Loam and Linux were measured once, Loam first. If the machine did other work at the time, the ratios are rough;
 test/bench measures more accurately.
 
 | server | module |

@@ -26,10 +26,10 @@ type verdict string
 // test identifies a test. Without Name it is the package as a whole.
 type test struct{ Package, Name string }
 
-// results are the verdicts of one side.
+// results are the verdicts of one side (Loam or Linux).
 type results map[test]verdict
 
-// outputs are the outputs of the tests of one side.
+// outputs are the outputs of the tests of one side (Loam or Linux).
 type outputs map[test]string
 
 // side is Loam or Linux.

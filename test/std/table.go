@@ -40,7 +40,7 @@ func cells(r results, pkg string) string {
 // table returns a Markdown table with the counts of both sides for the packages, sorted by path.
 func table(loam, linux results, packages []string) string {
 	var b strings.Builder
-	b.WriteString("| package | Loam: passed | Loam: failed | Loam: skipped | Linux: passed | Linux: failed | Linux: skipped |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| package | tests passed on Loam | tests failed on Loam | tests skipped on Loam | tests passed on Linux | tests failed on Linux | tests skipped on Linux |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	for _, p := range slices.Sorted(slices.Values(packages)) {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", p, cells(loam, p), cells(linux, p))
 	}
@@ -69,10 +69,10 @@ func inPieces(n int) string {
 	return "`"
 }
 
-// document returns the rest of a report.
+// document returns a report without its head.
 func document(loam, linux results, differing []difference, reasons []*reason) string {
 	var b strings.Builder
-	b.WriteString("\n## Tests whose results differ\n\n| package | test | Loam | Linux | reason |\n|---|---|---|---|---|\n")
+	b.WriteString("\n## Tests whose results differ\n\n| package | test | result on Loam | result on Linux | reason for the difference |\n|---|---|---|---|---|\n")
 	for _, d := range differing {
 		why := "not known"
 		if r := explain(reasons, d.test); r != nil {

@@ -31,7 +31,7 @@ type options struct {
 	from  bool   // run nothing, and write the document from the results
 	again bool   // run units on Linux again, although their output is kept
 	side  string // "loam" or "linux": run the tests on this side only, without a result; otherwise on both
-	keep  string // folder of the outputs
+	keep  string // folder in which the outputs of the units are kept
 	cpus  int
 }
 

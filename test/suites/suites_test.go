@@ -74,7 +74,7 @@ func TestCompare(t *testing.T) {
 		t.Error(err)
 	}
 	c.Commit = "abc"
-	for _, want := range []string{"| go | os | 5 | 1 | 1 | 1 | 0 | abc |", "| b c | fail | pass | other: the host |"} {
+	for _, want := range []string{"| go | os | 5 | 1 | 1 | 1 | 0 | abc |", "| b c | fail | pass | not because of Loam: the host |"} {
 		if !strings.Contains(document([]comparison{c}, nil), want) {
 			t.Errorf("no %q in\n%s", want, document([]comparison{c}, nil))
 		}

@@ -29,7 +29,7 @@ func document(list []comparison, missing []unit) string {
 	fmt.Fprintf(&b, head, runtime.Version())
 	b.WriteString(table(list))
 	if missing != nil {
-		b.WriteString("\nNot run yet:")
+		b.WriteString("\nThese units were not run yet:")
 		for i, u := range missing {
 			fmt.Fprintf(&b, "%s %s %s", [2]string{"", ","}[min(i, 1)], u.suite, strings.ReplaceAll(u.name(), "*", `\*`))
 		}
@@ -38,7 +38,7 @@ func document(list []comparison, missing []unit) string {
 	b.WriteString("\n## Tests with different results, and the reasons\n")
 	for _, c := range list {
 		if len(c.Differing) > 0 {
-			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | Loam | Linux | reason |\n|---|---|---|---|\n", c.Suite, c.Unit)
+			fmt.Fprintf(&b, "\n### %s: %s\n\n| test | result on Loam | result on Linux | reason for the difference |\n|---|---|---|---|\n", c.Suite, c.Unit)
 			for _, g := range grouped(c.Differing) {
 				b.WriteString(g)
 			}
@@ -61,7 +61,7 @@ func grouped(list []difference) []string {
 		}
 		why := "unknown"
 		if r := list[i].reason; r != nil {
-			why = r.class + ": " + r.why
+			why = map[string]string{"ours": "because of Loam: ", "other": "not because of Loam: "}[r.class] + r.why
 		}
 		rows = append(rows, fmt.Sprintf("| %s | %v | %v | %s |\n", strings.NewReplacer("|", `\|`, "*", `\*`, "<", "&lt;").Replace(name), list[i].Loam, list[i].Linux, why))
 		i = j
@@ -69,16 +69,19 @@ func grouped(list []difference) []string {
 	return rows
 }
 
-const head = `# Test suites of other projects, in ring 3
+const head = `# Test suites of other projects, as Linux programs on Loam
 
-` + "`go run ./test/suites`" + ` made this page with %s. It runs CPython 3.11's tests, Go's own tests, stress-ng, busybox's, perl's and glibc's tests,
-as processes in ring 3 of a virtual machine with two CPUs under TCG, and with the same binaries in the same root folder (Debian 12)
-on the Linux of the host. A test that this root folder does not allow fails or is skipped on both sides.
+` + "`go run ./test/suites`" + ` made this page with %s. The suites are the tests of CPython 3.11, Go, busybox, perl and
+glibc, and the programs of stress-ng. They run as Linux programs on Loam, in a virtual machine with two CPUs under TCG, and with
+the same binaries in the same root folder (Debian 12) on the Linux of the host. A test that this root folder does not allow fails
+or is skipped on Loam and on Linux.
 
-The column "not passed on both" counts tests that are skipped or fail on both sides. The result "hang" means that a test made no progress for as long as
+A suite consists of units, which are run separately. The column "not passed on both" counts tests that are skipped or fail on
+Loam and on Linux. The result "hang" means that a test made no progress for as long as
 ` + "`test/suites/testdata/suites.txt`" + ` allows. Tests of Go and stressors of stress-ng run in their short form.
-A reason begins with "ours" if Loam has a fault or lacks a feature, and with "other" if the host, the emulator or the test
-is the cause.
-The last column has the commit of Loam that ran the unit. "before COMMIT" means that the unit ran on an unknown commit before it.
+A reason begins with "because of Loam" if Loam has a fault or lacks a feature, and with "not because of Loam" if the host, the
+emulator or the test is the cause.
+The last column has the commit of Loam that ran the unit. "before COMMIT" means that the unit ran on an unknown commit before
+this one.
 
 `

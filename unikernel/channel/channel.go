@@ -30,7 +30,7 @@ import (
 // Kind is the kind of a frame.
 type Kind uint8
 
-// Kinds of frames.
+// Values of Kind: what a frame on the channel carries.
 const (
 	Read     Kind = iota // a read of standard input
 	Output               // a write to standard output
@@ -41,7 +41,7 @@ const (
 	kinds
 )
 
-// Sizes in bytes.
+// Sizes of frames and windows in bytes.
 const (
 	Window     = 32 << 10 // maximum output per stream that the command has not written yet
 	MaxPayload = 16 << 10

@@ -47,7 +47,7 @@ type Result struct {
 	Rounds int     `json:"rounds"`
 }
 
-// Names of the two calls from which the hook's cost is computed, as the program prints them.
+// Names of the two calls from which the cost of the hook in package syscall is computed, as the program prints them.
 const (
 	nothing = "nothing"
 	refused = "epoll_create1"
@@ -119,7 +119,7 @@ func build(ctx context.Context, dir string) (onLinux, onLoam string, err error) 
 // costs holds the time of each call in nanoseconds, by name.
 type costs map[string]float64
 
-// measure parses the program's output, and keeps the smaller value for each call.
+// measure parses the program's output. For each call it keeps the smaller of the old and the new value.
 func (c costs) measure(out []byte, err error) error {
 	if err != nil {
 		var exit *exec.ExitError
@@ -140,7 +140,7 @@ func (c costs) measure(out []byte, err error) error {
 	return nil
 }
 
-// compare computes the rows and the hook's cost from the costs on both systems.
+// compare computes the rows of the result, and the cost of the hook in package syscall, from the costs on both systems.
 func compare(linux, loam costs, rounds int) *Result {
 	r := &Result{Hook: loam[refused] - loam[nothing], Rounds: rounds}
 	for _, d := range descriptions {

@@ -29,8 +29,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// Measurements of several rounds are reduced to their minimum. The hook's cost is the time of a rejected call minus the
-// time of an empty function.
+// Measurements of several rounds are reduced to their minimum. The cost of the hook in package syscall is the time of a
+// rejected call minus the time of an empty function.
 func TestCompare(t *testing.T) {
 	linux, loam := costs{}, costs{}
 	for _, once := range []string{`{"nothing":2,"epoll_create1":200}`, `{"nothing":3,"epoll_create1":100}`} {
@@ -57,8 +57,8 @@ func TestMeasureFails(t *testing.T) {
 	}
 }
 
-// BenchmarkSyscall reports part of what "loam bench syscall" prints: the hook's cost, and a write to
-// /dev/null on both systems. An operation is the whole measurement.
+// BenchmarkSyscall reports part of what "loam bench syscall" prints: the cost of the hook in package
+// syscall, and a write to /dev/null on both systems. An operation is the whole measurement.
 func BenchmarkSyscall(b *testing.B) {
 	for b.Loop() {
 		r, err := Measure(b.Context(), Options{})

@@ -87,7 +87,7 @@ type Shared struct {
 // Kind is the kind of a link, which determines the meaning of its descriptors.
 type Kind string
 
-// Kinds of links.
+// Values of Kind: what a network link of the guest leads to.
 const (
 	Socket Kind = "socket" // a socket to the loam command (loam/link/unixsock)
 	Tap    Kind = "tap"    // queues of a TAP device of the host (loam/link/tap)

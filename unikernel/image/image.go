@@ -48,7 +48,7 @@ const (
 	sectionSize = 64 // size of a section header
 )
 
-// Offsets in a program header.
+// Offsets in an ELF program header.
 const (
 	segmentOffset   = 8
 	segmentVirtual  = 16

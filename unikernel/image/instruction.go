@@ -63,7 +63,7 @@ func (d *decoder) prefixes() {
 	}
 }
 
-// Opcode maps.
+// Opcode maps: tables of opcodes, selected by the bytes before the opcode.
 const (
 	mapOne = iota // one-byte opcodes
 	map0F

@@ -12,7 +12,7 @@ import (
 	"loam/unikernel/linked"
 )
 
-// Instructions of each form with their encodings, in Intel syntax.
+// The test has instructions of each form with their encodings, in Intel syntax.
 func TestInstructionLength(t *testing.T) {
 	for _, line := range strings.Split(strings.TrimSpace(`
 90               nop

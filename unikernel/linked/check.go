@@ -136,8 +136,8 @@ func checkRuntime(f *elf.File) error {
 	return nil
 }
 
-// ownPackages are the packages, with all packages below them, on whose functions the system call hook and the seal
-// rely.
+// ownPackages are the packages, with all packages below them, on whose functions the hook for system calls and the
+// filter of system calls (package seal) rely.
 var ownPackages = []string{"runtime", "internal/runtime", "internal/abi", "internal/bytealg", "internal/cpu", "syscall", "loamguest"}
 
 // ownPackage returns the package of a function if it is one of ownPackages. The program's entry point,

@@ -33,18 +33,18 @@ var ErrUnknownGo = errors.New("this release of Go is not one that Loam knows")
 // Files maps a slash-separated path below GOROOT/src to the content of the file.
 type Files map[string][]byte
 
-// Part is a set of parts of the overlay.
+// Part is a set of parts of the overlay, which is the set of replaced and added files.
 type Part int
 
-// Parts of the overlay.
+// Values of Part: what the overlay changes in the standard library.
 const (
 	Personality Part = 1 << iota // system calls are served by Loam
 	Ring0                        // the program is a kernel: remaining SYSCALL instructions become function calls
 )
 
-// Generate returns the overlay for the standard library below goroot. version is the toolchain's, as `go
-// env GOVERSION` prints it. The error wraps ErrUnknownGo if the release is not known or does not match the
-// rules.
+// Generate returns the overlay (replaced and added files) for the standard library below goroot. version
+// is the toolchain's version, as `go env GOVERSION` prints it. The error wraps ErrUnknownGo if the release
+// is not known or does not match the rules.
 func Generate(goroot, version string, parts Part) (Files, error) {
 	rel, ok := findRelease(version)
 	if !ok {

@@ -22,7 +22,7 @@ var releases = []release{
 
 // renames are the rules for all programs.
 var renames = []rename{
-	// Each system call passes through the hook.
+	// Each system call passes through Loam's hook (loam_hook.go).
 	{"syscall/syscall_linux.go", "func Syscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall"},
 	{"syscall/syscall_linux.go", "func Syscall6(trap, a1, a2, a3, a4, a5, a6 uintptr) (r1, r2 uintptr, err Errno)", "linuxSyscall6"},
 	{"syscall/syscall_linux.go", "func RawSyscall(trap, a1, a2, a3 uintptr) (r1, r2 uintptr, err Errno)", "linuxRawSyscall"},
@@ -38,7 +38,7 @@ var renames = []rename{
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pread(p []byte, off int64) (int, error)", "linuxPread"},
 	{"internal/poll/fd_unix.go", "func (fd *FD) Pwrite(p []byte, off int64) (int, error)", "linuxPwrite"},
 
-	// Functions that call the kernel without the hook get a version of Loam.
+	// Functions that call the kernel without the hook are replaced by versions of Loam.
 	{"syscall/exec_unix.go", "func forkExec(argv0 string, argv []string, attr *ProcAttr) (pid int, err error)", "linuxForkExec"},
 	{"syscall/exec_linux.go", "func os_checkClonePidfd() error", "linuxCheckClonePidfd"},
 	{"syscall/zsyscall_linux_amd64.go", "func Umask(mask int) (oldmask int)", "linuxUmask"},

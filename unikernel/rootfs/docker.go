@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Archives of docker save before version 25, and of skopeo copy docker-archive: and podman save. The file manifest.json
-// lists the images with the names of their files (github.com/moby/docker-image-spec, "Combined Image JSON + Filesystem
-// Changeset Format").
+// This file reads archives of docker save before version 25, of podman save, and of skopeo copy with the transport
+// docker-archive. The archive's file manifest.json lists the images with the names of their files
+// (github.com/moby/docker-image-spec, "Combined Image JSON + Filesystem Changeset Format").
 
 // dockerImage is an entry of manifest.json.
 type dockerImage struct {

@@ -358,7 +358,7 @@ func (t *tree) write(to io.Writer) error {
 type treeWriter struct {
 	tree    *tree
 	to      *tar.Writer
-	written map[*node]string // names of regular files, for their further names
+	written map[*node]string // the first name written of each regular file; further names become hard links to it
 }
 
 // write writes a file, and the files below it.

@@ -15,7 +15,7 @@ import (
 // fatalSignals are the signals that end a program in an orderly way.
 var fatalSignals = []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
 
-// unmountAtEnd has the file systems unmounted when such a signal or a panic ends the program.
+// unmountAtEnd has the file systems unmounted when a panic, or a signal that the program does not handle, ends the program.
 func unmountAtEnd() {
 	var list []os.Signal
 	for _, s := range fatalSignals {

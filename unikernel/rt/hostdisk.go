@@ -9,8 +9,8 @@ import (
 	"loam/block/file"
 )
 
-// hostImage is a disk image of a process: a descriptor of the host, on which the seal allows pread(2), pwrite(2) and
-// fdatasync(2). It implements file.Calls.
+// hostImage is a disk image of a process: a descriptor of the host, on which the process's filter of system calls
+// allows pread(2), pwrite(2) and fdatasync(2). It implements file.Calls.
 type hostImage int
 
 // Disk implements Platform. The number is a descriptor of the host.

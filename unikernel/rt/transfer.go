@@ -224,7 +224,7 @@ func writeAt(file unsafe.Pointer, fd int, p []byte, offset int64) int {
 	return n
 }
 
-// enterWith enters Loam for callers that bypass package syscall's hook: see runtime/loam_hook.go.
+// enterWith enters Loam for callers that do not use the hook in package syscall: see runtime/loam_hook.go.
 //
 //go:linkname enterWith runtime.loamEnterWith
 func enterWith(p unsafe.Pointer) (bubble unsafe.Pointer, ok, onStack bool)

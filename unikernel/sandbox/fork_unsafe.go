@@ -20,7 +20,7 @@ import (
 type child struct {
 	program     uintptr // descriptor of the program's executable file
 	rules       int     // descriptor of a Landlock ruleset; -1: none
-	user        int     // user ID to change to; -1: keep the stage's user ID
+	user        int     // user ID to change to; -1: keep the present user ID
 	dropCaps    bool
 	namespace   bool // the stage is process 1 of a PID namespace
 	stage       uintptr
@@ -46,7 +46,7 @@ type filterProgram struct {
 	code   *byte
 }
 
-// shared is memory that the stage and the child share. The child writes it, and the stage reads it.
+// shared is memory that the child shares with the stage, the process that has created it. The child writes it, and the stage reads it.
 type shared struct {
 	listener atomic.Int32 // descriptor of the filter's listener, which both processes have; 0: not created yet
 	step     atomic.Int32 // the step that has failed; 0: none
@@ -105,8 +105,8 @@ func (c *child) fork() (pid int, err error) {
 	return int(r), nil
 }
 
-// clone creates the child. It returns only in the stage; the child executes the program or exits. It is nosplit because
-// the child must not grow its stack.
+// clone creates the child. It returns only in the calling process (the stage); the child executes the program or exits.
+// It is nosplit because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace
@@ -123,8 +123,8 @@ func (c *child) clone() (uintptr, syscall.Errno) {
 	return r, errno
 }
 
-// become performs the child's steps up to execveat. It returns the step that failed and its errno. It is nosplit as
-// clone is.
+// become performs the child's steps up to execveat. It returns the step that failed and its errno. Like the function
+// clone, it is nosplit.
 //
 //go:nosplit
 //go:norace
@@ -158,7 +158,7 @@ func (c *child) become() (int32, syscall.Errno) {
 	return stepExec, errno
 }
 
-// lastCap is above the number of every capability. For capabilities that a kernel lacks, it returns EINVAL.
+// lastCap is above the number of every capability. For a capability that the kernel lacks, prctl(2) returns EINVAL.
 const lastCap = 64
 
 // dropUser gives up the user and the capabilities. It clears the bounding set first, because that needs a capability.
@@ -192,8 +192,8 @@ func (c *child) dropUser() syscall.Errno {
 	return errno
 }
 
-// dieWithStage makes the kernel kill the program when the stage ends. It runs after the change of user, which resets
-// this setting. It is nosplit because the child must not grow its stack.
+// dieWithStage makes the kernel kill the program when the stage, its parent process, ends. It runs after the change
+// of user, which resets this setting. It is nosplit because the child must not grow its stack.
 //
 //go:nosplit
 //go:norace

@@ -18,12 +18,12 @@ type Process struct {
 	layers  Layers
 	stage   *exec.Cmd
 	control *os.File
-	pidfd   *os.File // pidfd of the program; nil: the stage has sent none
+	pidfd   *os.File // pidfd of the program; nil: the stage (the program's parent process) has sent none
 
 	mu sync.Mutex // held while pidfd is used or closed
 }
 
-// report is the first message from the stage: the program runs, or Error is the reason why it does not.
+// report is the first message from the stage, the program's parent process: the program runs, or Error is the reason why it does not.
 type report struct {
 	Layers Layers
 	Error  string
@@ -50,7 +50,7 @@ const (
 	statusSize = 4
 )
 
-// newProcess waits for the stage's report. It returns an error if the stage ends without sending one.
+// newProcess waits for the report of the stage (the program's parent process). It returns an error if the stage ends without sending one.
 func newProcess(stage *exec.Cmd, control *os.File, why string) (*Process, error) {
 	p := &Process{stage: stage, control: control}
 	r, err := p.receiveReport()
@@ -106,8 +106,8 @@ func (p *Process) Signal(s syscall.Signal) error {
 	return unix.PidfdSendSignal(int(p.pidfd.Fd()), s, nil, 0)
 }
 
-// Wait waits until the program ends, and returns its status. If the stage was killed, the kernel has killed the program
-// too, and the status is SIGKILL.
+// Wait waits until the program ends, and returns its status. If the stage (the program's parent process) was killed,
+// the kernel has killed the program too, and the status is SIGKILL.
 func (p *Process) Wait() (syscall.WaitStatus, error) {
 	defer p.close()
 	message := make([]byte, maxReport)

@@ -4,8 +4,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// emptyRoot gives the stage, which is in a mount namespace of its own, an empty read-only root folder. Descriptors that
-// are open keep their files.
+// emptyRoot gives the calling process (the stage), which is in a mount namespace of its own, an empty read-only root
+// folder. Descriptors that are open keep their files.
 //
 // The new file system is mounted over /proc, because that folder exists everywhere. pivot_root(2) then makes it the
 // root and puts the old root in the same place ("." twice). This way no folder has to be created.
@@ -31,7 +31,7 @@ func emptyRoot() error {
 	return nil
 }
 
-// openProc opens a proc file system that shows the program's process; the stage reads the program's maps from it. In a
+// openProc opens a proc file system that shows the program's process. Later the program's maps are read from it. In a
 // PID namespace it is a new file system that is not mounted anywhere. It returns -1 if there is none.
 func openProc(namespace bool) int {
 	if !namespace {

@@ -54,7 +54,7 @@ import (
 // Nobody is the user ID and group ID of a program that root starts.
 const Nobody = 65534
 
-// FirstFile is the number of Command.Files[0] in the program.
+// FirstFile is the descriptor number of Command.Files[0] in the program.
 const FirstFile = 3
 
 // Command describes a program to start.
@@ -147,8 +147,8 @@ func Probe() (Layers, error) {
 	return p.Layers(), err
 }
 
-// attempt is a set of namespaces with which Start tries to create the stage, and the reason why a larger set
-// has failed.
+// attempt is a set of namespaces with which Start tries to create the process of the stage, and the reason
+// why a larger set has failed.
 type attempt struct {
 	flags uintptr
 	why   string
@@ -243,8 +243,8 @@ func (c *Command) ProgramFile() int { return FirstFile + len(c.Files) }
 // descriptors returns the number of descriptors that are open when the program starts.
 func (c *Command) descriptors() int { return c.ProgramFile() + 1 }
 
-// executable returns the path of the stage's executable, which is this one. If /proc is not accessible, it returns the
-// name under which the caller was started.
+// executable returns the path of this executable, which also runs as the stage. If /proc is not accessible, it returns
+// the name under which the caller was started.
 func executable() string {
 	const self = "/proc/self/exe"
 	if _, err := os.Stat(self); err != nil {

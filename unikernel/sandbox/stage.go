@@ -37,7 +37,7 @@ type stage struct {
 	proc    int // descriptor of a proc file system that shows the program; -1: none
 }
 
-// runStage acts as the stage, and never returns.
+// runStage is the main function of the stage (the process between the caller and the program). It never returns.
 func runStage() {
 	disregardSignals()
 	s, err := openStage()
@@ -58,9 +58,9 @@ func runStage() {
 	os.Exit(0)
 }
 
-// disregardSignals makes the stage survive signals that are meant for the program, since a terminal sends them to both.
-// It receives and discards them. It does not ignore them, because the program would inherit that. Signals that the
-// caller ignores stay ignored.
+// disregardSignals makes this process (the stage) survive signals that are meant for the program, since a terminal
+// sends them to both. It receives and discards them. It does not ignore them, because the program would inherit that.
+// Signals that the caller ignores stay ignored.
 func disregardSignals() {
 	unread := make(chan os.Signal, 1) // sent by package signal, never received; full: the signal is discarded
 	for _, s := range []os.Signal{
@@ -113,11 +113,11 @@ func (s *stage) prepare() (*child, error) {
 	return newChild(s, rules)
 }
 
-// program returns the number of the program's file.
+// program returns the descriptor number of the program's file.
 func (s *stage) program() int { return s.Descriptors - 1 }
 
-// closeOnExec marks all descriptors from first on as close-on-exec. These are the stage's own, and those that the
-// caller did not mean to pass on.
+// closeOnExec marks all descriptors from first on as close-on-exec. These are the descriptors of this process
+// (the stage), and descriptors that the caller did not mean to pass on.
 func closeOnExec(first int) error {
 	err := unix.CloseRange(uint(first), ^uint(0)>>32, unix.CLOSE_RANGE_CLOEXEC)
 	if err == nil || err != unix.ENOSYS && err != unix.EINVAL {
@@ -176,8 +176,8 @@ func (s *stage) probe() error {
 	return syscall.Sendmsg(s.control, make([]byte, statusSize), nil, nil, 0)
 }
 
-// waitFor waits until the program ends. If the stage is process 1, orphaned processes become its children; the program
-// itself cannot create processes.
+// waitFor waits until the program ends. If this process (the stage) is process 1 of a PID namespace, orphaned
+// processes become its children; the program itself cannot create processes.
 func waitFor(pid int) (status syscall.WaitStatus, err error) {
 	for {
 		if _, err = syscall.Wait4(pid, &status, 0, nil); err != syscall.EINTR {

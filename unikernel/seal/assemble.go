@@ -13,7 +13,7 @@ type Instruction struct {
 	K      uint32
 }
 
-// Opcodes of the instructions that are used.
+// Opcodes of the BPF instructions that a filter uses.
 const (
 	opLoad    = 0x20 // BPF_LD | BPF_W | BPF_ABS: the word at K of struct seccomp_data
 	opEqual   = 0x15 // BPF_JMP | BPF_JEQ | BPF_K

@@ -427,58 +427,60 @@ var outcomes = map[Action]string{Allow: "", Absent: "ENOENT", Invalid: "EINVAL",
 
 const documentHead = `# The seal: what confines a program that runs as a process
 
-The table below is made from ` + "`unikernel/seal/table.go` by `go test ./unikernel/seal -update`" + `.
+The table below is made from ` + "`unikernel/seal/table.go`" + ` by ` + "`go test ./unikernel/seal -update`" + `.
 
 A program that runs as a process is confined before its first instruction: ` + "`unikernel/sandbox`" + `
 confines the process, and then starts the program. The confinement, called the *seal*, does not depend on the content of
-the program's file. It has several layers; ` + "`loam doctor`" + ` reports which of them this machine has. In this document, a
-*link* is a descriptor over which Loam's network stack sends and receives frames.
+the program's file. It has several layers; ` + "`loam doctor`" + ` reports which of them this machine supports. In this document, a
+*link* is a file descriptor over which Loam's network stack sends and receives frames. A *` + "`:rw`" + ` folder* is a folder of the
+host that the program may write; a *server* in the ` + "`loam`" + ` command performs the program's requests on this folder.
 
-| layer | what the program loses by it | requirements |
+| layer | effect on the program | requirements |
 |---|---|---|
-| descriptors | all except the standard streams, the links, archives of ` + "`-v`" + `, the program's own file, and for each ` + "`:rw`" + ` folder a socket and memory that its server shares | nothing |
-| user | root's rights: if root starts the program, it runs as user and group 65534 without capabilities (` + "`--keep-root`" + ` keeps them) | nothing |
-| user namespace | capabilities outside the namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
-| mount namespace | all files: the root is an empty read-only folder | a user namespace, or root |
-| PID namespace | the view of other processes; if its parent process ends, the program ends too | a user namespace, or root |
-| network namespace | the host's network interfaces and abstract Unix sockets | a user namespace, or root |
-| IPC namespace | System V and POSIX queues and shared memory | a user namespace, or root |
-| Landlock | opening files; TCP (Linux 6.7); signals and abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
-| no_new_privs, core dumps | set-user-ID programs, and core files | nothing |
-| filter (seccomp) | all system calls except the ones in the table of calls below | Linux 5.5: without it no program starts as a process |
+| descriptors | the program has no descriptors except the standard streams, the links, archives of ` + "`-v`" + `, its own file, and for each ` + "`:rw`" + ` folder a socket and memory that it shares with the server | none |
+| user | if root starts the program, it runs as user and group 65534 without capabilities, unless ` + "`--keep-root`" + ` is given | none |
+| user namespace | the program has no capabilities outside its user namespace | user namespaces: Linux 3.8, and permission (user.max_user_namespaces, AppArmor) |
+| mount namespace | the program sees no files: its root is an empty read-only folder | a user namespace, or root |
+| PID namespace | the program sees no other processes; it ends if its parent process ends | a user namespace, or root |
+| network namespace | the program sees neither the host's network interfaces nor its abstract Unix sockets | a user namespace, or root |
+| IPC namespace | the program cannot use the host's System V and POSIX queues and shared memory | a user namespace, or root |
+| Landlock | the program cannot open files; it cannot use the host's TCP (Linux 6.7), nor send signals to other processes or use abstract sockets (Linux 6.12) | Linux 5.13 with Landlock |
+| no_new_privs, core dumps | the program gets no rights from set-user-ID files, and writes no core files | none |
+| filter (seccomp) | the program can make only the system calls in the table of calls below | Linux 5.5: on older releases no program starts as a process |
 
 Only the filter exists on every supported release of Linux. On Linux 5.5 to 5.12, or if an administrator has disabled user
-namespaces, it is the only layer that prevents opening files. On Linux 5.5 to 5.13 the program's
-/proc/self/maps is empty, because its descriptor cannot be passed to the program.
+namespaces, the filter is the only layer that prevents the program from opening files. On Linux 5.5 to 5.13, /proc/self/maps
+of the program is empty, because the descriptor of this file cannot be passed to the program.
 
-A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter forbids QEMU to start programs. QEMU
+A virtual machine (` + "`--platform vm`" + `) is confined by QEMU. QEMU's own seccomp filter prevents QEMU from starting programs. QEMU
 gets its files as open descriptors, and runs as user 65534 if root starts it.
 
 ## The filter
 
-A call that affects only the process itself may come from any instruction. A call that involves a descriptor or a
-signal must come from the Go runtime's own instruction.
+The filter decides on each system call that the process makes to the host. A call that affects only the process itself may
+come from any instruction. A call that involves a descriptor or a signal must come from the SYSCALL instruction in one of
+the Go runtime's own functions.
 
-All other calls trap. The runtime's signal handler treats the trap as a preemption: the goroutine parks, Loam serves
-the call as if package syscall had made it, and the call may block. In three cases this is impossible, and the call
-returns ENOSYS: a 32-bit call; a call from assembly that was called by assembly; a call between entersyscall and
-exitsyscall. A call that traps while the runtime blocks signals, or before it has installed its handler, ends the
-program.
+All other calls raise a signal (SIGSYS), which the edited Go runtime handles as a preemption: the goroutine parks, Loam
+serves the call as if package syscall had made it, and the call may block. In three cases Loam cannot serve the call, and it
+returns ENOSYS: a 32-bit call; a call from assembly code that other assembly code called; a call between the runtime's
+functions entersyscall and exitsyscall. The program ends if it makes such a call while the runtime blocks signals, or before
+the runtime has installed its signal handler.
 
-With ` + "`-p`" + ` and the network of the loam command, one descriptor is a socket over which the command hands over
-connections that it has accepted (decision 25). After the start, a program gets no other descriptors of the host,
-except an epoll set and an eventfd for the runtime. Calls on "a connection that was handed over" are allowed only if
-that socket exists.
+If a program has published ports (` + "`-p`" + `) and uses the gateway, it has a socket over which the ` + "`loam`" + ` command passes TCP
+connections that it has accepted on the host (decision 25). The table calls them connections that were *handed over*; calls
+on them are allowed only if this socket exists. After the start, a program gets no other descriptors of the host, except an
+epoll set and an eventfd for the runtime.
 
-The columns of the table:
+The table has a row for each allowed call. Its columns are:
 
-- *allowed from*: the functions that may make the call. ` + "`" + `Syscall6` + "`" + ` of package
-  ` + "`" + `internal/runtime/syscall/linux` + "`" + ` is the function by which the Go runtime makes calls for which it has no assembly. Package
+- *allowed from*: the functions that may make the call. ` + "`Syscall6`" + ` of package
+  ` + "`internal/runtime/syscall/linux`" + ` is the function by which the Go runtime makes calls for which it has no assembly. Package
   syscall also uses it, for calls that Loam passes to the host.
 - *only if*: conditions on the arguments. Semicolons separate conditions; all of them must hold.
 - *result*: an empty cell means that the host executes the call. ENOENT and EINVAL mean that the call returns this
-  error and the host does not execute it. "Once" means that package sandbox answers the first call: execveat starts
-  the program, openat2 opens /proc/self/maps. Later calls return ENOSYS.
+  error and the host does not execute it. "Once" means that Loam's package ` + "`unikernel/sandbox`" + ` performs the first call for
+  the process: the first execveat starts the program, the first openat2 opens /proc/self/maps. Later calls return ENOSYS.
 
 `
 
@@ -487,29 +489,30 @@ const documentEnd = `
 
 The hostile programs in ` + "`unikernel/testdata/hostile`" + `, one for each technique, try to read, write, start or signal
 something outside. ` + "`go test ./unikernel -run Hostile`" + ` runs them all, as a process and in a machine. Independent
-reviewers broke an earlier version of the seal. Since the program is confined before its first instruction
-(23 November 2026), only the authors have reviewed it.
+reviewers broke an earlier version of the seal. Since 23 November 2026, a program is confined before its first instruction;
+only the authors have reviewed this version.
 
-A program with its own assembly can jump to the instruction of Syscall6. So the column *allowed from* restricts only well-behaved assembly.
-The checks of the call's number and arguments (*only if*) are the protection. With the allowed calls, a program can use
-these parts of the host:
+A program with assembly code of its own can jump to the SYSCALL instruction in Syscall6. So the column *allowed from* does not
+stop a hostile program. Only the checks of the call's number and arguments (*only if*) do. With the allowed calls, a
+program can use these parts of the host:
 
 - Its standard streams: it can read all further input, and write any output, also to a terminal. It can set the
   terminal's settings and size, but not its foreground group.
 - Its links: it can send any packet. The gateway of the loam command, or Linux for a TAP device, checks the packets.
-- Its ` + "`:rw`" + ` folders. Their servers check each message. The memory that a program shares with a server is the only file that
-  it can map for writing; its size is sealed.
+- Its ` + "`:rw`" + ` folders: it can send any message to their servers, which check each message. The memory that a program shares
+  with a server is the only file that it can map for writing; the size of this memory is sealed.
 - With ` + "`--pcap`" + ` and a TAP device, the capture file: it can write any data to that file, without a limit.
-- The connections that were handed over, which lead only to the clients that had connected.
-- Information about the host: the environment of the loam command; the paths in /proc/self/maps; the size of the
-  host's memory; the release of its kernel; the time since it started.
-- Processor time, threads and memory, within the limits of the loam command.
+- The connections that were handed over: it can exchange data only with the clients that had connected.
+- Information about the host: it can read the environment of the loam command, the paths in /proc/self/maps, the size of the
+  host's memory, the release of the host's kernel, and the time since the host started.
+- Processor time, threads and memory: it can use as much as the limits of the loam command allow.
 
-The command also checks the program's file. It rejects files that replace functions of the runtime, define the
-variables of cgo, or have an interpreter or constructors, and names the package. This check only gives better error
-messages: the layers above do not depend on it.
+The loam command also checks the program's file. It rejects a file that replaces functions of the Go runtime, defines the
+variables of cgo, or has an ELF interpreter or constructors of C code, and its message names the Go package. This check only
+gives better error messages: the layers above do not depend on it.
 
-Newer releases of Linux let uretprobe(2) pass every filter. The call raises SIGILL if no probe is installed.
+On newer releases of Linux, every seccomp filter lets the system call uretprobe(2) pass. It raises SIGILL if no probe is
+installed.
 
 Through the gateway, a program can reach every address that the user can reach, except the host's loopback network.
 This includes the host's other addresses and the addresses on its links, such as 169.254.169.254. With ` + "`--net none`" + `

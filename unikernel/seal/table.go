@@ -71,7 +71,7 @@ func (a Action) result() uint32 {
 // syscall that Loam passes to the host, and Loam's own calls.
 const Gate = "internal/runtime/syscall/linux.Syscall6"
 
-// Kinds of tests.
+// Values of Test.Kind: what an argument of a call is compared with.
 const (
 	Equal   = iota // the argument equals one of Values
 	Set            // the argument has all bits of Values[0]
@@ -126,8 +126,8 @@ var (
 	ofDisk        = Test{0, Disk, nil, "the descriptor is a disk image"}
 	noDisk        = Test{0, NoDisk, nil, "the descriptor is not a disk image"}
 	ofMemory      = Test{4, Memory, nil, "the descriptor is memory that is shared with the server of a folder"}
-	shared        = Test{3, Equal, []uint32{linux.MAP_SHARED}, "a shared mapping"}
-	readWrite     = Test{2, Equal, []uint32{linux.PROT_READ | linux.PROT_WRITE}, "readable and writable"}
+	shared        = Test{3, Equal, []uint32{linux.MAP_SHARED}, "the mapping is shared"}
+	readWrite     = Test{2, Equal, []uint32{linux.PROT_READ | linux.PROT_WRITE}, "the protection is PROT_READ and PROT_WRITE"}
 	withinDisk    = Test{2, Within, nil, "the written range is within the size of the image"}
 	notFast       = Test{2, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
 	notFastTo     = Test{3, Clear, []uint32{linux.MSG_FASTOPEN}, "the flags do not include MSG_FASTOPEN"}
@@ -163,19 +163,19 @@ func runtimes(names ...string) []string {
 // Calls lists all allowed calls, with the most frequent ones first, because the filter checks them in this order.
 var Calls = slices.Concat(
 	[]Call{
-		fromAnywhere(linux.SYS_FUTEX, "futex", "threads wait for each other"),
+		fromAnywhere(linux.SYS_FUTEX, "futex", "makes threads wait for each other, and wakes them"),
 		{Number: linux.SYS_EPOLL_PWAIT, Name: "epoll_pwait", From: gate, Why: "an idle thread waits for links, connections and timers"},
 		fromAnywhere(linux.SYS_NANOSLEEP, "nanosleep", "the runtime's monitor pauses"),
 		{Number: linux.SYS_SENDMSG, Name: "sendmsg", From: gate, If: []Test{own, notFast}, Why: "a link sends frames"},
 		{Number: linux.SYS_READV, Name: "readv", From: gate, If: []Test{own}, Why: "a link receives frames"},
-		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "receives from a link or a connection; reads standard input; a thread notices that it was woken"},
+		{Number: linux.SYS_READ, Name: "read", From: append(runtimes("read"), Gate), Why: "receives from a link or a connection; reads standard input; lets a thread notice that it was woken"},
 		{Number: linux.SYS_WRITE, Name: "write", From: append(runtimes("write1"), Gate), If: []Test{noDisk}, Why: "sends to a link or a connection; writes standard output or the report of a crash; wakes a thread"},
-		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "a goroutine is preempted; a fatal signal ends the program"},
+		{Number: linux.SYS_TGKILL, Name: "tgkill", From: append(runtimes("tgkill", "raise"), Gate), If: []Test{toSelf}, Why: "preempts a goroutine; ends the program with a fatal signal"},
 	},
 	harmless,
 	starting,
 	[]Call{
-		{Number: linux.SYS_MMAP, Name: "mmap", From: append(runtimes("sysMmap"), Gate), If: []Test{anonymous}, Why: "memory"},
+		{Number: linux.SYS_MMAP, Name: "mmap", From: append(runtimes("sysMmap"), Gate), If: []Test{anonymous}, Why: "allocates memory"},
 		{Number: linux.SYS_POLL, Name: "poll", From: gate, Why: "the program waits for a standard stream or the server of a folder, or checks whether a connection is ready"},
 		{Number: linux.SYS_PPOLL, Name: "ppoll", From: gate, Why: "waits until a link has room"},
 		{Number: linux.SYS_EPOLL_CTL, Name: "epoll_ctl", From: gate, Why: "a link or a connection is added to the poller, or removed"},
@@ -187,15 +187,15 @@ var Calls = slices.Concat(
 		{Number: linux.SYS_CLONE, Name: "clone", From: runtimes("clone"), If: []Test{newThread}, Why: "a thread starts"},
 		{Number: linux.SYS_EXIT, Name: "exit", From: append(runtimes("exitThread", "clone"), Gate), Why: "a thread ends"},
 		{Number: linux.SYS_EXIT_GROUP, Name: "exit_group", From: append(runtimes("exit"), Gate), Why: "the program ends"},
-		{Number: linux.SYS_RT_SIGQUEUEINFO, Name: "rt_sigqueueinfo", If: []Test{toSelf}, Why: "a signal to the program itself"},
-		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "a signal to the program itself"},
-		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
+		{Number: linux.SYS_RT_SIGQUEUEINFO, Name: "rt_sigqueueinfo", If: []Test{toSelf}, Why: "sends a signal to the program itself"},
+		{Number: linux.SYS_KILL, Name: "kill", From: append(runtimes("raiseproc"), Gate), If: []Test{toSelf}, Why: "sends a signal to the program itself"},
+		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: append(runtimes("timer_create"), Gate), If: []Test{ofClock}, Why: "runs timers for CPU profiles, and for deferred wakes of goroutines (decision 24)"},
 		{Number: linux.SYS_TIMER_CREATE, Name: "timer_create", From: gate, If: []Test{ofOwnTime}, Why: clocks},
-		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
-		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "CPU profiles; timers for deferred wakes of goroutines (decision 24)"},
-		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "names of memory and threads"},
-		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "the number of processors"},
-		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "the processors of a thread"},
+		{Number: linux.SYS_TIMER_SETTIME, Name: "timer_settime", From: append(runtimes("timer_settime"), Gate), Why: "runs timers for CPU profiles, and for deferred wakes of goroutines (decision 24)"},
+		{Number: linux.SYS_TIMER_DELETE, Name: "timer_delete", From: append(runtimes("timer_delete"), Gate), Why: "runs timers for CPU profiles, and for deferred wakes of goroutines (decision 24)"},
+		{Number: linux.SYS_PRCTL, Name: "prctl", If: []Test{names}, Why: "sets and reads names of memory and threads"},
+		{Number: linux.SYS_SCHED_GETAFFINITY, Name: "sched_getaffinity", If: []Test{ofSelf}, Why: "reads the number of processors"},
+		{Number: linux.SYS_SCHED_SETAFFINITY, Name: "sched_setaffinity", If: []Test{ofCaller}, Why: "sets the processors of a thread"},
 		{Number: linux.SYS_GETPGID, Name: "getpgid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_GETSID, Name: "getsid", If: []Test{ofSelf}, Why: who},
 		{Number: linux.SYS_PRLIMIT64, Name: "prlimit64", If: []Test{ofSelf, notCoreOf}, Why: bounds},
@@ -222,17 +222,17 @@ var starting = []Call{
 	{Number: linux.SYS_OPENAT, Name: "openat", From: append(runtimes("open"), Gate), Why: "the runtime examines the machine, and finds no files", Do: Absent},
 	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{{1, Equal, []uint32{linux.F_GETFD, linux.F_GETFL}, "the command is F_GETFD or F_GETFL"}}, Why: "checks how a descriptor was opened"},
 	{Number: linux.SYS_FSTAT, Name: "fstat", From: gate, Why: "checks the kind of file of a descriptor"},
-	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "the release of the kernel"},
-	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "the mapping is private"}, {4, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "the protection is PROT_READ"}}, Why: "files of -v, and the program's own file"},
-	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{shared, ofMemory, readWrite}, Why: "messages to and from the server of a folder"},
-	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "the runtime's poller"},
-	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "the runtime's poller"},
+	{Number: linux.SYS_UNAME, Name: "uname", From: gate, Why: "reads the release of the kernel"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{{3, Equal, []uint32{linux.MAP_PRIVATE}, "the mapping is private"}, {4, AtLeast, []uint32{firstOwn}, "the descriptor is not a standard stream"}, {2, Equal, []uint32{linux.PROT_READ}, "the protection is PROT_READ"}}, Why: "maps files given by -v, and the program's own file"},
+	{Number: linux.SYS_MMAP, Name: "mmap", From: gate, If: []Test{shared, ofMemory, readWrite}, Why: "maps the memory for messages to and from the server of a :rw folder"},
+	{Number: linux.SYS_EPOLL_CREATE1, Name: "epoll_create1", From: gate, Why: "creates the Go runtime's network poller"},
+	{Number: linux.SYS_EVENTFD2, Name: "eventfd2", From: gate, Why: "creates the Go runtime's network poller"},
 }
 
 // ofConnections are calls on connections that Linux has accepted and that the loam command hands over to the program. The
 // function Process allows these calls only for a program that gets such connections.
 var ofConnections = []Call{
-	{Number: linux.SYS_RECVMSG, Name: "recvmsg", From: gate, If: []Test{bySocket}, Why: "a connection is handed over"},
+	{Number: linux.SYS_RECVMSG, Name: "recvmsg", From: gate, If: []Test{bySocket}, Why: "receives a connection that is handed over"},
 	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},
 	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofSocket, socketOptions}, Why: options},
 	{Number: linux.SYS_SETSOCKOPT, Name: "setsockopt", From: gate, If: []Test{handed, ofIP, ipOptions}, Why: options},
@@ -241,24 +241,24 @@ var ofConnections = []Call{
 	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofTCP, tcpOptions}, Why: options},
 	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofSocket, socketOptions}, Why: options},
 	{Number: linux.SYS_GETSOCKOPT, Name: "getsockopt", From: gate, If: []Test{handed, ofIP, ipOptions}, Why: options},
-	{Number: linux.SYS_SHUTDOWN, Name: "shutdown", From: gate, If: []Test{handed}, Why: "a connection is half closed"},
-	{Number: linux.SYS_RECVFROM, Name: "recvfrom", From: gate, If: []Test{handed}, Why: "a connection receives, with flags"},
-	{Number: linux.SYS_SENDTO, Name: "sendto", From: gate, If: []Test{handed, notFastTo}, Why: "a connection sends, with flags"},
-	{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{handed, queued}, Why: "the amount of unsent or unread data of a connection"},
+	{Number: linux.SYS_SHUTDOWN, Name: "shutdown", From: gate, If: []Test{handed}, Why: "closes one direction of a connection"},
+	{Number: linux.SYS_RECVFROM, Name: "recvfrom", From: gate, If: []Test{handed}, Why: "receives data of a connection, with flags"},
+	{Number: linux.SYS_SENDTO, Name: "sendto", From: gate, If: []Test{handed, notFastTo}, Why: "sends data on a connection, with flags"},
+	{Number: linux.SYS_IOCTL, Name: "ioctl", From: gate, If: []Test{handed, queued}, Why: "reads the amount of unsent or unread data of a connection"},
 	{Number: linux.SYS_FCNTL, Name: "fcntl", From: gate, If: []Test{handed, copied}, Why: "the program duplicates the descriptor of a connection, to poll it twice"},
 }
 
-// Texts for Why that several calls share.
+// Texts of the field Why that several calls share.
 const (
-	memory  = "the program's own memory"
-	threads = "threads"
-	signals = "signals"
-	clocks  = "time"
+	memory  = "manages the program's own memory"
+	threads = "manages threads"
+	signals = "handles signals"
+	clocks  = "reads clocks, or uses timers"
 
 	othersTime = "clocks of other processes and of devices do not exist for the program"
-	who        = "IDs of the process"
-	bounds     = "limits and use of resources"
-	options    = "options of a connection"
+	who        = "returns IDs of the process"
+	bounds     = "reads or sets limits and the use of resources"
+	options    = "reads or sets options of a connection"
 )
 
 // fromAnywhere returns a call that any function may make.
@@ -292,7 +292,7 @@ var harmless = []Call{
 	fromAnywhere(linux.SYS_GETCPU, "getcpu", threads),
 	fromAnywhere(linux.SYS_ARCH_PRCTL, "arch_prctl", threads),
 	fromAnywhere(linux.SYS_MEMBARRIER, "membarrier", threads),
-	fromAnywhere(linux.SYS_RESTART_SYSCALL, "restart_syscall", "made by the kernel to restart a wait after the process was stopped"),
+	fromAnywhere(linux.SYS_RESTART_SYSCALL, "restart_syscall", "restarts a wait after the process was stopped (made by the kernel)"),
 	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofClock}, Why: clocks},
 	{Number: linux.SYS_CLOCK_GETTIME, Name: "clock_gettime", If: []Test{ofOwnTime}, Why: clocks},
 	{Number: linux.SYS_CLOCK_GETRES, Name: "clock_getres", If: []Test{ofClock}, Why: clocks},
@@ -308,7 +308,7 @@ var harmless = []Call{
 	fromAnywhere(linux.SYS_TIMER_GETTIME, "timer_gettime", clocks),
 	fromAnywhere(linux.SYS_TIMER_GETOVERRUN, "timer_getoverrun", clocks),
 	fromAnywhere(linux.SYS_GETITIMER, "getitimer", clocks),
-	fromAnywhere(linux.SYS_SETITIMER, "setitimer", "CPU profiles"),
+	fromAnywhere(linux.SYS_SETITIMER, "setitimer", "starts timers for CPU profiles"),
 	fromAnywhere(linux.SYS_ALARM, "alarm", clocks),
 	fromAnywhere(linux.SYS_GETPPID, "getppid", who),
 	fromAnywhere(linux.SYS_GETPGRP, "getpgrp", who),
@@ -323,5 +323,5 @@ var harmless = []Call{
 	fromAnywhere(linux.SYS_GETRLIMIT, "getrlimit", bounds),
 	{Number: linux.SYS_SETRLIMIT, Name: "setrlimit", If: []Test{notCore}, Why: bounds},
 	fromAnywhere(linux.SYS_SYSINFO, "sysinfo", bounds),
-	fromAnywhere(linux.SYS_GETRANDOM, "getrandom", "randomness"),
+	fromAnywhere(linux.SYS_GETRANDOM, "getrandom", "reads random numbers"),
 }

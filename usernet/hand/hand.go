@@ -48,7 +48,7 @@ type End struct {
 // EndSize is the length of an encoded End, in bytes.
 const EndSize = 24
 
-// Flags of an encoded End.
+// Flags of an encoded End: how the connection ended.
 const (
 	flagRefused = 1 << iota
 	flagReset

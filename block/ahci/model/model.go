@@ -17,7 +17,7 @@ import (
 // Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// Lie values: the ways to complete a command.
+// Values of Lie: the ways in which the model completes a command.
 const (
 	Truth   Lie = iota
 	Fail        // the command completes with an error, as for an unreadable sector

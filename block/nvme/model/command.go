@@ -1,6 +1,6 @@
 package model
 
-// Status codes.
+// Status codes of a completed command.
 const (
 	success       = 0
 	invalidOpcode = 0x01

@@ -15,7 +15,7 @@ import (
 // Lie is a way to complete a command, correct or wrong.
 type Lie uint8
 
-// Lie values: the ways to complete a command.
+// Values of Lie: the ways in which the model completes a command.
 const (
 	Truth    Lie = iota
 	WrongID      // the completion has the identifier of another command
@@ -36,8 +36,8 @@ type Controller struct {
 	Change   func(what uint32, answer []byte)
 	Stuck    bool // the controller never becomes ready
 	Features uint16
-	// Next decides how the next I/O command is completed; nil: correctly. The number is the status,
-	// identifier or vector of the Lie.
+	// Next decides how the next I/O command is completed; nil: every command completes correctly. Some Lies
+	// need a number, which is the second result: a status, an identifier or a vector.
 	Next    func() (Lie, uint16)
 	Flushed int // number of flushes, and of writes with FUA
 

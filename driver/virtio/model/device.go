@@ -16,7 +16,7 @@ const (
 	statusNeedsReset = 64
 )
 
-// Reasons for an interrupt.
+// Bits of the interrupt status register: the reasons for an interrupt.
 const (
 	isrQueue  = 1
 	isrConfig = 2

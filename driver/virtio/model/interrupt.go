@@ -23,7 +23,7 @@ func (m *Machine) Message() (driver.Interrupt, driver.Message, error) {
 	return i, driver.Message{Address: messageAddress, Data: uint32(n)}, nil
 }
 
-// deliver handles a message that a device has written.
+// deliver handles a message-signalled interrupt, which a device has written.
 func (m *Machine) deliver(v driver.Message) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Names of the attributes.
+// Names of the extended attributes with access control lists.
 const (
 	Access  = "system.posix_acl_access"
 	Default = "system.posix_acl_default" // ACL of a directory, which new files in the directory get
@@ -94,8 +94,8 @@ func (l List) bytes(v version) []byte {
 	return b
 }
 
-// Decode converts the value of an attribute from the format of the disk to that of programs, if the
-// attribute is a list; Encode converts it back. Values of other attributes are returned unchanged.
+// Decode converts the value of an attribute from the disk's format to the programs' format, if the
+// attribute is a list; Encode converts the value back. Values of other attributes are returned unchanged.
 func Decode(name string, value []byte) ([]byte, error) { return convert(name, value, onDisk, outside) }
 
 // Encode is the inverse of Decode.
@@ -149,8 +149,8 @@ func (l List) hasMask() bool {
 	return false
 }
 
-// SetMode gives the entries of the owner, of others, and the mask (without one, the group) the permissions
-// of a mode, as chmod(2) does.
+// SetMode changes a list as chmod(2) does. The entry of the owner, the entry of others, and the mask get
+// the permissions of mode; without a mask, the entry of the group gets them.
 func (l List) SetMode(mode uint16) {
 	masked := l.hasMask()
 	for i := range l {

@@ -20,7 +20,7 @@ const (
 	CompatOrphanFile  = 0x1000
 )
 
-// Incompatible features.
+// Incompatible features: a driver that does not know one must not mount the file system.
 const (
 	IncompatFileType   = 0x2
 	IncompatRecover    = 0x4
@@ -37,7 +37,7 @@ const (
 		IncompatFlexBG | IncompatCsumSeed | IncompatLargeDir | IncompatInlineData
 )
 
-// Read-only compatible features.
+// Read-only compatible features: a driver that does not know one may only mount the file system read-only.
 const (
 	ROCompatSparseSuper   = 0x1
 	ROCompatLargeFile     = 0x2

@@ -4,7 +4,7 @@ package disk
 // descriptor of 64 bytes or more also has the high halves of its fields.
 type Group []byte
 
-// Bits of Flags.
+// Bits of Group.Flags.
 const (
 	InodesUninit = 1 // the inode bitmap was never written: all inodes are free
 	BlocksUninit = 2 // the block bitmap was never written: all blocks are free except the group's metadata
@@ -66,7 +66,7 @@ func (d Group) SetFlags(f uint16)       { le.PutUint16(d[0x12:], f) }
 func (d Group) SetUnused(n uint32)      { d.setCount(0x1c, 0x32, n) }
 
 // DescriptorBlock returns the location of a group's descriptor: a block and an offset in it. With
-// meta_bg, a block of descriptors is in the first group of those that it describes.
+// meta_bg, a block of descriptors is in the first of the groups that it describes.
 func (g *Geometry) DescriptorBlock(group uint32) (block uint64, offset int) {
 	per := uint32(g.BlockSize / g.DescSize)
 	index := group / per

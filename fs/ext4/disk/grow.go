@@ -22,8 +22,8 @@ func (g *Geometry) ReservedTables() (from, n uint64) {
 	return g.FirstTable() + g.tablesOf(uint64(g.Groups)), uint64(g.reservedGDT)
 }
 
-// HasTables reports whether there is room for the descriptors of a file system with a number of blocks, and enough numbers
-// for its inodes.
+// HasTables reports whether a file system can grow to a size in blocks: the blocks reserved for group descriptors suffice,
+// and the number of inodes stays below 2^32.
 func (g *Geometry) HasTables(blocks uint64) bool {
 	groups := g.groupsOf(blocks)
 	return g.tablesOf(groups) <= g.tablesOf(uint64(g.Groups))+uint64(g.reservedGDT) && groups*uint64(g.InodesPerGroup) < 1<<32

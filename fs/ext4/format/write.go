@@ -131,7 +131,7 @@ func setExtents(i disk.Inode, list []extent) {
 	}
 }
 
-// Modes of the first files.
+// Modes of the files that a new file system contains.
 const (
 	modeFile = 0o100600
 	modeRoot = 0o40755

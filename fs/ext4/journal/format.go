@@ -4,7 +4,7 @@ package journal
 
 const magic = 0xc03b3998
 
-// Types of blocks.
+// Types of blocks of the log, in the block's header.
 const (
 	typeDescriptor = 1
 	typeCommit     = 2
@@ -33,7 +33,7 @@ const (
 	commitTime = 48
 )
 
-// Flags of a tag.
+// Flags of a tag, which describes a block in a transaction.
 const (
 	tagEscaped  = 1 // the image begins with the magic number, which is replaced by zero in the log
 	tagSameUUID = 2

@@ -14,7 +14,7 @@ type Config struct {
 // StepKind is the operation of a Step.
 type StepKind uint8
 
-// Operations on the device.
+// Values of StepKind: operations on the device.
 const (
 	WriteLog  StepKind = iota // writes a block of the log: Block is the index of the block in the log
 	WriteHome                 // writes a block of the device: Block is the number of the block

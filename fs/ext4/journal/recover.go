@@ -55,7 +55,7 @@ func Recover(c Config, read func(uint32) ([]byte, error), apply func(uint64, []b
 	return Recovery{Transactions: int(end - r.sequence), Super: super}, nil
 }
 
-// The three passes.
+// The three passes of recovery over the log.
 const (
 	scan = iota
 	revoke

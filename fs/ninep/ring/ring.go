@@ -24,7 +24,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Sizes in bytes.
+// Sizes of the shared memory's parts in bytes.
 const (
 	room       = 512 << 10 // length of a ring
 	headerRoom = 4096      // the headers of both directions

@@ -12,10 +12,10 @@ import (
 	"loam/abi/linux"
 )
 
-// bell is a Peer for tests.
+// bell is a Peer for tests: Wake and Wait of the two ends are connected by channels.
 type bell struct {
 	rings, other chan struct{} // sent by other.Wake, received by Wait; full: a Wake is pending
-	gone, ended  chan struct{} // gone is closed by Close; ended is gone of the other one
+	gone, ended  chan struct{} // gone is closed by Close; ended is the field gone of the other bell
 	once         sync.Once
 	impatient    bool // Pause fails
 }

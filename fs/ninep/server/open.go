@@ -88,7 +88,7 @@ func (s *session) create(body []byte) (work, error) {
 	return done(&ninep.Opened{QID: a.QID})
 }
 
-// make opens a file in a directory, which is created if there is none and flags have O_CREAT.
+// make opens a file in a directory. If the file does not exist and flags contain O_CREAT, make creates it.
 func (s *session) make(d *fid, n string, flags int, mode, uid, gid uint32) (*fid, ninep.Attr, error) {
 	if err := name(n); err != nil {
 		return nil, ninep.Attr{}, err

@@ -25,7 +25,7 @@ const memoryVariable = "LOAM_FOLDER_MEMORY"
 // processName is the name (argv[0]) under which this executable is the server.
 const processName = "loam: folder"
 
-// Descriptors of the process.
+// Descriptors that the server's process inherits.
 const (
 	processSocket = 3
 	processFolder = 4

@@ -13,9 +13,10 @@ import (
 )
 
 // Targets on the same link each have an Ethernet address of their own. A first run of package probe finds these
-// addresses. The actual run then probes only the targets that have answered the first run.
+// addresses. The actual run then probes only the targets that have answered the first.
 
-// askNeighbours returns the Ethernet addresses of all targets that have answered the first run.
+// askNeighbours sends each target an ARP request or a neighbour solicitation. It returns the Ethernet addresses of the
+// targets that have answered.
 func (o *Options) askNeighbours(ctx context.Context, c *probe.Config) (map[netip.Addr]wire.MAC, error) {
 	first := *c
 	first.Kind, first.Ports, first.Payload, first.LocalPorts = probe.Neighbour, nil, nil, probe.Ports{}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// The parts of the example test cases of draft-ietf-ccwg-bbr (its last appendix) that need no path. Package tcp has the others.
+// This file has the parts of the example test cases of draft-ietf-ccwg-bbr (its last appendix) that need no path. Package tcp has the
+// others.
 
 func TestBBRSkipsProbeRTTAfterIdle(t *testing.T) {
 	b, w := BBR(DraftLossThresh)().(*bbr), newWindow(100)

@@ -78,7 +78,7 @@ type Window struct {
 // quantum returns the number of bytes that may be sent at once at the window's pacing rate.
 func (w *Window) quantum() uint32 { return Quantum(w.Rate, w.MSS) }
 
-// Limits of a quantum.
+// Limits of a quantum, the data that is sent at once when sending is paced.
 const (
 	quantumTime = time.Millisecond
 	mostQuantum = 64 << 10

@@ -14,8 +14,8 @@ import (
 // thousand connections, and experiments with a fixed number of rounds.
 const grace = 20 * time.Second
 
-// bootGrace is the time that a measurement of a whole program may take in addition. In a virtual machine every
-// instruction is emulated, and the host may be busy.
+// bootGrace is added to the time limit of a measurement that starts a whole program. Here QEMU emulates every instruction of
+// a virtual machine, and the host may be busy.
 const bootGrace = 3 * time.Minute
 
 // Run runs one measurement (a cell) in processes of its own.

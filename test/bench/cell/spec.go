@@ -31,7 +31,7 @@ import (
 // Place is the link over which a load runs.
 type Place string
 
-// Values of Place.
+// Values of Place: what joins the two ends of a measurement.
 const (
 	Pipe    Place = "pipe"     // two hosts in one process, joined by a pipe with MTU 1500
 	PipeGSO Place = "pipe-gso" // two hosts in one process, joined by a pipe with segmentation offload
@@ -39,10 +39,10 @@ const (
 	Tap     Place = "tap"      // a host behind a tap, with the kernel at the other end; for Linux a veth
 	Veth    Place = "veth"     // a host on one end of a veth pair, the kernel on the other
 
-	// Places of the whole program of package guest. The client of these is Linux, in the process near.
-	Machine Place = "machine" // in a virtual machine with a network card on a tap interface
-	Gateway Place = "gateway" // as a process, reached by a port of the host; for Linux the loopback interface
-	Wire    Place = "wire"    // as a process on a tap interface; for Linux on a veth
+	// Where the whole program of package guest runs, the server of a measurement. Its client uses Linux's sockets.
+	Machine Place = "machine" // the program runs in a virtual machine with a network card on a tap interface
+	Gateway Place = "gateway" // the program runs as a process, and is reached by a port of the host; for Linux by the loopback interface
+	Wire    Place = "wire"    // the program runs as a process on a tap interface; for Linux on a veth
 )
 
 // Spec describes one cell.

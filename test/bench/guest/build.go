@@ -1,5 +1,5 @@
-// Package guest provides the environments of a whole program: a virtual machine with Loam or with Linux, and as a
-// process of Loam or of Linux.
+// Package guest provides the environments of a whole program: a virtual machine with Loam or with Linux, and a
+// process on Loam or on Linux.
 //
 // The program is package program, the same source in all four. One function in machine.go starts the
 // machines, with the same monitor, devices, memory and CPUs; only the booted files differ. build.go
@@ -36,7 +36,7 @@ type Files struct {
 	ForProgram int64  // the size of Plain in bytes
 }
 
-// TCP ports of the program.
+// TCP ports of the measured program.
 const (
 	Port    = 8080 // HTTP
 	TLSPort = 8443 // HTTPS

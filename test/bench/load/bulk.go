@@ -21,7 +21,7 @@ import (
 // objects allocated per 10^6 bytes, and "CPU s/GB", CPU seconds per 10^9 bytes.
 type bulk struct{ send bool }
 
-// Directions: the first byte that a client sends.
+// First byte that a client sends: the direction in which data will flow.
 const (
 	toServer = 'u'
 	toClient = 'd'

@@ -29,7 +29,7 @@ type Load interface {
 	Run(h subject.Host, peer netip.Addr, span time.Duration) (Samples, error)
 }
 
-// Names of the loads.
+// Names of the loads, the kinds of traffic that are measured.
 const (
 	BulkSend    = "bulk-send"
 	BulkReceive = "bulk-receive"

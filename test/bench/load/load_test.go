@@ -14,8 +14,8 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Every load, except the one whose client's half needs the kernel, works over a pipe between two stacks
-// of either kind, and returns the samples that it documents.
+// Every load works over a pipe between two Loam stacks and between two gVisor stacks, and returns the samples that it
+// documents. The load whose client uses sockets of the kernel is left out.
 func TestLoads(t *testing.T) {
 	for _, name := range []string{subject.Loam, subject.GVisor} {
 		t.Run(name, func(t *testing.T) { testLoads(t, name) })

@@ -74,7 +74,7 @@ func (p Path) Bound() float64 {
 // Pair is the stack that sends and the stack that receives.
 type Pair struct{ From, To string }
 
-// Values of From and To.
+// Values of Pair.From and Pair.To.
 const (
 	Loam  = "Loam"
 	Linux = "Linux"

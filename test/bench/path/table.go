@@ -113,12 +113,13 @@ func (r *Row) String() string {
 // Write writes the rows as a table.
 func Write(w io.Writer, rows []Row, machine string) {
 	fmt.Fprintf(w, "# Long and lossy paths\n\n%s\n\n", strings.TrimSpace(`
-The table shows the payload rate of one connection over an emulated path, in Mbit/s, from one run (`+machine+`).
-"go run . -paths" in test/bench makes this page, and test/bench/path emulates the paths. The column "path" is the rate of the
-path. The column "bound" is the highest possible payload rate: the rate of the path without headers and lost packets. The
-names of the other columns state the sender and the receiver. The column "share" is for Loam as the sender: the smaller of
-"Loam to Loam" and "Loam to Linux", divided by "Linux to Linux". For Loam as the receiver, compare "Linux to Loam" with "Linux to Linux".`))
-	fmt.Fprintln(w, "| IP version | path | round trip | loss | congestion control | bound | Linux to Linux | Loam to Loam | Loam to Linux | share | Linux to Loam |")
+The table shows the payload rate of one TCP connection over an emulated network path, in Mbit/s. All figures are from one
+run (`+machine+`). "go run . -paths" in test/bench makes this page, and test/bench/path emulates
+the paths. The column "path" is the rate of the path. The column "bound" is the highest possible payload rate: the rate of
+the path without headers and lost packets. The columns "A to B" have the rate with A as the sender and B as the receiver.
+The column "share" compares Loam with Linux as the sender: it is the smaller of "Loam to Loam" and "Loam to Linux", divided
+by "Linux to Linux". To compare Loam with Linux as the receiver, compare "Linux to Loam" with "Linux to Linux".`))
+	fmt.Fprintln(w, "| IP version | path, Mbit/s | round trip | loss | congestion control | bound, Mbit/s | Linux to Linux, Mbit/s | Loam to Loam, Mbit/s | Loam to Linux, Mbit/s | share (Loam / Linux as the sender) | Linux to Loam, Mbit/s |")
 	fmt.Fprintln(w, "|---|---:|---:|---:|---|---:|---:|---:|---:|---:|---:|")
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %s | %d | %v | %.1f %% | %s | %.1f | %.1f | %.1f | %.1f | %.2f | %.1f |\n",

@@ -6,7 +6,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Headings of the tests of a whole program.
+// Headings of the tables about a whole program in the report.
 const (
 	OnQ35     = "In a virtual machine, q35"
 	OnMicroVM = "In a virtual machine, microvm"
@@ -68,5 +68,5 @@ func machineRows() []Row {
 		Row{Title: "QEMU's CPU time for a megabyte of an HTTPS upload", Sample: cell.UploadCPU, Unit: "ms", Better: Lower, Peer: subject.Linux},
 		Row{Title: "memory in use, as the guest reports it", Sample: cell.UsedMemory, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
 		Row{Title: "resident memory of QEMU", Sample: cell.Resident, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux},
-		Row{Title: "size of the booted files without the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
+		Row{Title: "size of the files that are booted, without the program", Sample: cell.Beyond, Unit: "MiB", Better: Lower, Aim: equal, Peer: subject.Linux})
 }

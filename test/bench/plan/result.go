@@ -50,7 +50,7 @@ type Figure struct {
 	Runs    []float64
 }
 
-// Hop is the result of one shape of package hop.
+// Hop is the result of one of the designs that package hop measures.
 type Hop struct {
 	Shape string
 	Brief string
@@ -86,7 +86,7 @@ type key struct{ test, sample, subject string }
 // missing stands for a repetition that failed, so that the others keep their indices.
 var missing = math.NaN()
 
-// keep stores the samples of one repetition. samples is nil if it failed.
+// keep stores the samples of one repetition. samples is nil if the repetition failed.
 func keep(figures map[key][]float64, t Test, name string, rep int, samples load.Samples) {
 	for _, row := range t.Rows {
 		k := key{t.Name, row.Sample, name}

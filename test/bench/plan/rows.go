@@ -12,7 +12,7 @@ import (
 // Better is the direction in which a figure is better.
 type Better string
 
-// Values of Better.
+// Values of Better: whether a higher or a lower figure is better.
 const (
 	Higher Better = "higher"
 	Lower  Better = "lower"
@@ -45,7 +45,7 @@ type Aim struct {
 	Ratio  float64 // how many times as good as the peer Loam should be
 }
 
-// Headings of the tables.
+// Headings of the tables in the report.
 const (
 	OverPipe = "Over a pipe"
 	OverTap  = "Over a tap"
@@ -73,24 +73,24 @@ func Tests(conns int) []Test {
 func pipe(conns int) []Test {
 	return []Test{
 		{"pipe/send", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend}, []Row{
-			{Title: "bulk, dialler sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
-			{Title: "bulk, dialler sends: allocations", Sample: "allocs/MB", Unit: "per MB", Better: Lower, Aim: equal},
+			{Title: "throughput, sent by the dialler", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "allocations, sent by the dialler", Sample: "allocs/MB", Unit: "per MB", Better: Lower, Aim: equal},
 		}},
 		{"pipe/receive", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkReceive}, []Row{
-			{Title: "bulk, listener sends", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "throughput, sent by the listener", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
 		}},
 		{"pipe/send-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.BulkSend, Procs: 1}, []Row{
-			{Title: "bulk, dialler sends, on one CPU", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "throughput, sent by the dialler, on one CPU", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
 		}},
 		{"pipe/send-gso", OverPipe, onPipe, cell.Spec{Place: cell.PipeGSO, Load: load.BulkSend}, []Row{
-			{Title: "bulk, dialler sends, 64 kB frames", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
+			{Title: "throughput, sent by the dialler, 64 kB frames", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: equal},
 		}},
 		{"pipe/pingpong", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.PingPong}, []Row{
-			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 20}},
-			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
+			{Title: "round trip of a byte, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: &Aim{Ratio: 1, AtMost: 20}},
+			{Title: "round trip of a byte, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
 		}},
 		{"pipe/pingpong-1p", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.PingPong, Procs: 1}, []Row{
-			{Title: "ping-pong, median, on one CPU", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
+			{Title: "round trip of a byte, median, on one CPU", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
 		}},
 		{"pipe/connect", OverPipe, onPipe, cell.Spec{Place: cell.Pipe, Load: load.Connect}, []Row{
 			{Title: "connections opened and closed", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
@@ -104,16 +104,16 @@ func pipe(conns int) []Test {
 func tap(conns int) []Test {
 	return []Test{
 		{"tap/send", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkSend}, []Row{
-			{Title: "bulk, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
-			{Title: "bulk, stack to Linux: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+			{Title: "throughput, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "CPU time, stack to Linux", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/receive", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.BulkReceive}, []Row{
-			{Title: "bulk, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
-			{Title: "bulk, Linux to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
+			{Title: "throughput, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher, Aim: &Aim{Ratio: 2}},
+			{Title: "CPU time, Linux to stack", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower, Aim: equal},
 		}},
 		{"tap/pingpong", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.PingPong}, []Row{
-			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
-			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
+			{Title: "round trip of a byte, median", Sample: "p50", Unit: "µs", Better: Lower, Aim: equal},
+			{Title: "round trip of a byte, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower, Aim: equal},
 		}},
 		{"tap/connect", OverTap, onTap, cell.Spec{Place: cell.Tap, Load: load.Connect}, []Row{
 			{Title: "connections, stack dials", Sample: "conns/s", Unit: "per s", Better: Higher, Aim: equal},
@@ -134,16 +134,16 @@ func tap(conns int) []Test {
 func veth() []Test {
 	return []Test{
 		{"veth/send", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkSend}, []Row{
-			{Title: "bulk, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
-			{Title: "bulk, stack to Linux: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+			{Title: "throughput, stack to Linux", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "CPU time, stack to Linux", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
 		}},
 		{"veth/receive", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.BulkReceive}, []Row{
-			{Title: "bulk, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
-			{Title: "bulk, Linux to stack: CPU time", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
+			{Title: "throughput, Linux to stack", Sample: "Gb/s", Unit: "Gb/s", Better: Higher},
+			{Title: "CPU time, Linux to stack", Sample: "CPU s/GB", Unit: "s/GB", Better: Lower},
 		}},
 		{"veth/pingpong", OverVeth, onVeth, cell.Spec{Place: cell.Veth, Load: load.PingPong}, []Row{
-			{Title: "ping-pong, median", Sample: "p50", Unit: "µs", Better: Lower},
-			{Title: "ping-pong, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower},
+			{Title: "round trip of a byte, median", Sample: "p50", Unit: "µs", Better: Lower},
+			{Title: "round trip of a byte, 99th percentile", Sample: "p99", Unit: "µs", Better: Lower},
 		}},
 	}
 }

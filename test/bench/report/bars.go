@@ -11,7 +11,7 @@ import (
 	"loam/test/bench/plan"
 )
 
-// Sizes in points.
+// Sizes of the chart's parts in points.
 const (
 	barWidth  = 10.0
 	barGap    = 14.0 // distance between two groups of bars

@@ -12,7 +12,7 @@ import (
 	"loam/test/bench/subject"
 )
 
-// Names of the files.
+// Names of the files that the report consists of.
 const (
 	jsonFile  = "results.json"
 	tableFile = "README.md"

@@ -42,7 +42,7 @@ func TestTable(t *testing.T) {
 		"| bulk | Gb/s | 4.00 | 2.00 | 2.00 × |",
 		"| 1 ping | µs | 10.0 | 20.0 | 0.50 × |",
 		"2 of 5 aims are met.",
-		"- Over a tap: ping-pong: 0.25 times gVisor, wanted 1.00",
+		"- Over a tap: ping-pong: Loam is 0.25 times as good as gVisor; the aim is 1.00 times",
 		"| a batch | 8 | 50.0 |",
 		"- tap/bulk, Linux, run 1: no luck",
 	} {

@@ -76,9 +76,8 @@ higher, or its time or memory is lower. Each ratio is the median over the pairs 
 medians. For comparison, the column Linux has Linux's own stack: over its loopback instead of a pipe, and over a veth
 pair instead of a TAP device. test/bench/subject/gvisor.go has gVisor's settings and the reasons for them.
 
-In the rows, "bulk" is the throughput of one TCP connection that sends as fast as it can, and "ping-pong" is the time
-of a round trip of one byte. The dialler is the end that opened the connection. "64 kB" means frames that are larger than
-the MTU, as segmentation offload produces them.
+The rows with the throughput measure one TCP connection that sends as fast as it can. The dialler is the end that opened the
+connection, and the listener is the other end. "64 kB frames" are larger than the MTU, as segmentation offload produces them.
 `, m.CPU, m.CPUs, m.Kernel, m.Go, m.Loam, m.GVisor, m.Date, r.Reps, r.Span, r.Took)
 	if r.Cut {
 		fmt.Fprint(b, cutText)
@@ -122,7 +121,7 @@ func behindVnet(r *plan.Results) []string {
 }
 
 func wanted(o plan.Outcome) string {
-	text := fmt.Sprintf("%s times %s, wanted %s", number(o.Ratio), title(o.Against()), number(o.Aim.Ratio))
+	text := fmt.Sprintf("Loam is %s times as good as %s; the aim is %s times", number(o.Ratio), title(o.Against()), number(o.Aim.Ratio))
 	if loam, _ := o.Of(order[0]); o.Aim.AtMost != 0 {
 		text += fmt.Sprintf("; %s %s, wanted at most %s", number(loam.Median), o.Unit, number(o.Aim.AtMost))
 	}
@@ -153,21 +152,22 @@ var about = map[string]string{
 		"The peer is Linux's TCP on the other end, in another process. Packet sockets and their rings carry frames of " +
 		"64 kB with partial checksums. AF_XDP carries neither on a veth: Linux first completes checksums and splits " +
 		"frames into frames of the MTU's size. A receive ring delivers frames in blocks, up to a millisecond late, " +
-		"which shows in the ping-pong.",
+		"which shows in the round trips.",
 	plan.Floods: "A row names the kind of the packets of a flood of 100,000 packets per second over a TAP device. The figures are " +
 		"the rate at which connections are opened and closed during the flood, in percent of the rate without it. In the " +
 		"column \"Loam, flood dropped when read\", Loam frees the packets of the flood as soon as it has read them from the device.",
-	plan.Echo: "The first experiment of the paper (section 3.3.1): Linux sends the given number of ICMP echo " +
+	plan.Echo: "This is the first experiment of the paper that the README names (section 3.3.1): Linux sends the given number of ICMP echo " +
 		"requests at once over the TAP device. Figures are the mean time to the reply.",
-	plan.Clients: "The second experiment of the paper (section 3.3.2): the given number of clients connect at once to a " +
+	plan.Clients: "This is the second experiment of the paper that the README names (section 3.3.2): the given number of clients connect at once to a " +
 		"server over the stack's loopback, and each sends 4 kB. The rate is the number of all bytes divided " +
 		"by the time from before the server starts until it has read the last byte.",
-	plan.OnQ35: "The machine has one CPU. The memory in use is the machine's memory without MemAvailable of " +
+	plan.OnQ35: "The machine has one CPU. The memory in use is the size of the machine's memory minus MemAvailable of " +
 		"/proc/meminfo, while the program idles.",
 	plan.OnMicroVM: "Only Loam is measured: without KVM, this machine type has no timer that Debian's kernel supports, so " +
 		"that kernel does not start.",
-	plan.ByGateway: "The program uses the network that needs no privilege. The gateway accepts a connection and hands it over to the " +
-		"program, so Loam and Linux both use Linux's TCP here. Relayed (--relay), the gateway passes the " +
+	plan.ByGateway: "The program uses the network that needs no privilege: the gateway, a part of the loam command. The gateway accepts a " +
+		"connection and passes its socket to the program, so Loam and Linux both use Linux's TCP here. With --relay " +
+		"(column \"Loam, relayed\"), the gateway passes the " +
 		"bytes between a connection of the host and a connection of Loam. The bare proxy is a minimal gateway " +
 		"for comparison: a process that accepts connections and copies their bytes (io.Copy, which uses " +
 		"splice(2)) to the program on Linux.",
@@ -192,15 +192,15 @@ func groupTable(b *bytes.Buffer, rows []plan.Outcome) {
 		}
 		vnet = vnet || o.RatioVnet != 0
 	}
-	header := []string{"", "unit"}
+	header := []string{"measurement", "unit"}
 	for _, name := range columns {
 		header = append(header, title(name))
 	}
 	if peer != "" {
-		header = append(header, "Loam better than "+peer+" by")
+		header = append(header, "Loam is better than "+peer+" by a factor of")
 	}
 	if vnet {
-		header = append(header, "Loam better than gVisor, with Loam's TAP link, by")
+		header = append(header, "Loam is better than gVisor, with Loam's TAP link, by a factor of")
 	}
 	line(b, header)
 	line(b, append([]string{":--", ":--"}, fill("--:", len(header)-2)...))
@@ -265,8 +265,8 @@ func hops(b *bytes.Buffer, r *plan.Results, drawn []picture) {
 	fmt.Fprintf(b, `
 ## %s
 
-The cost of passing a packet through four layers that only parse the headers of a TCP segment. In the design of the
-paper, each layer is a goroutine, and each packet is sent through a channel between layers. In Loam's design, a channel
+The table shows the time to pass a packet through four layers that only parse the headers of a TCP segment. In the design of the
+paper that the README names, each layer is a goroutine, and each packet is sent through a channel between layers. In Loam's design, a channel
 carries a batch of packets. At 10 Gb/s and 1500 bytes, a stack has 1,200 ns for each packet.
 
 `, hopsTitle)

@@ -37,7 +37,7 @@ func (loamSieve) Tap(name string, addr netip.Prefix) (Host, error) {
 	return newLoamHost(struct{ link.Device }{device}, addr) // hides the methods with which the stack would replace the filter
 }
 
-// sieve is the program of the filter, in classic BPF. It stays in memory while it is attached.
+// sieve is a socket filter in classic BPF that drops the packets of a flood. It stays in memory while it is attached.
 var sieve = []unix.SockFilter{
 	{Code: unix.BPF_LD | unix.BPF_H | unix.BPF_ABS, K: 12},
 	{Code: unix.BPF_JMP | unix.BPF_JEQ, K: unix.ETH_P_ARP, Jt: 3},

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Row is the result of one row, in the form that is printed.
+// Row is the result of one measurement, in the form in which it is printed.
 type Row struct {
 	Name string
 	NS   float64

@@ -8,7 +8,7 @@ import (
 	"loam/task/spawn"
 )
 
-// spawnProgram is called by forkExec of package syscall (unikernel/overlay).
+// spawnProgram is called by the function forkExec of package syscall, as Loam has edited it (unikernel/overlay).
 //
 //go:linkname spawnProgram syscall.loamSpawn
 var spawnProgram func(argv0 string, argv []string, attr *syscall.ProcAttr, files *syscall.Rlimit) (pid int, err error)
@@ -60,7 +60,7 @@ func translate(q *spawn.Attributes, sys *syscall.SysProcAttr) error {
 	return nil
 }
 
-// namespaces are the flags of clone(2) that create namespaces, and so are the flags of unshare(2).
+// namespaces are the flags of clone(2) that create namespaces. They are also the flags of unshare(2).
 const namespaces = linux.CLONE_NEWCGROUP | linux.CLONE_NEWIPC | linux.CLONE_NEWNET | linux.CLONE_NEWNS | linux.CLONE_NEWPID |
 	linux.CLONE_NEWTIME | linux.CLONE_NEWUSER | linux.CLONE_NEWUTS
 

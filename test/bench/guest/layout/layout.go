@@ -1,7 +1,7 @@
 // Package layout contains names that the archive of the Linux guest and its first process share.
 package layout
 
-// Paths in the archive.
+// Paths in the archive with the guest's first files.
 const (
 	First   = "/init"    // where Linux looks for the first process
 	Program = "/program" // the program to measure

@@ -46,7 +46,7 @@ func loamCheckdead() {
 	}
 	gp := loamFirst(loamGoesOn)
 	if gp == nil {
-		gp = loamFirst(loamInside) // examined last, because it is slower: it unwinds stacks
+		gp = loamFirst(loamInside) // these goroutines are examined last, because loamInside unwinds their stacks, which is slow
 	}
 	if gp != nil {
 		loamAwake.gp, loamAwake.id = uintptr(unsafe.Pointer(gp)), gp.goid

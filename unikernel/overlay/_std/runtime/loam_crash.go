@@ -8,8 +8,8 @@ import _ "unsafe" // for go:linkname
 //go:linkname loamCrash
 var loamCrash func()
 
-// preprintpanics is called for such a panic, before anything is printed, while ordinary code still runs on the
-// goroutine: it calls the Error and String methods of the values.
+// preprintpanics is called for an unrecovered panic, before anything is printed, while ordinary code still
+// runs on the goroutine: it calls the Error and String methods of the values.
 func preprintpanics(p *_panic) {
 	linuxPreprintpanics(p)
 	if loamCrash != nil && loamOrdinary() {

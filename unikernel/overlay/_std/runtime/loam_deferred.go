@@ -23,7 +23,7 @@ import (
 	_ "unsafe" // for go:linkname
 )
 
-// loamDeferred is a field that the overlay adds to a P. It belongs to the thread that has the P.
+// loamDeferred is a field that Loam's edits add to the runtime's struct p. It belongs to the thread that has the P.
 type loamDeferred struct {
 	tick     uint32 // value of schedtick while the goroutine may run that a loop of Loam or the poller has readied
 	count    uint32 // number of wakes that were deferred so far
@@ -50,7 +50,7 @@ type loamAlarm struct {
 	waited bool
 }
 
-// States of an alarm.
+// States of an alarm, which is a timer whose signal one thread gets.
 const (
 	loamAlarmNone = iota // the timer does not exist yet
 	loamAlarmOff

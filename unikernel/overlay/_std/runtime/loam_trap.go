@@ -37,7 +37,7 @@ type loamSigsys struct {
 	arch          uint32
 }
 
-// sighandler handles trapped calls and alarms, and passes other signals to Go's handler. It runs on the
+// sighandler handles trapped calls and alarms (loam_deferred.go), and passes other signals to Go's handler. It runs on the
 // signal stack.
 //
 //go:nowritebarrierrec
@@ -100,7 +100,7 @@ const (
 	loamMarkR11 = 0xe2f5_a856_3f21_61c8
 )
 
-// loamRegisters is the layout in which asyncPreempt saves registers; overlay/rules.go checks it.
+// loamRegisters is the layout in which asyncPreempt saves registers. A rule in overlay/rules.go checks the layout.
 type loamRegisters struct {
 	ax, cx, dx, bx, si, di, r8, r9, r10, r11 uintptr
 }

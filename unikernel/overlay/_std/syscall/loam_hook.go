@@ -37,7 +37,7 @@ var loamCalls [512]uint8
 //go:linkname loamServe
 func loamServe(calls *[512]uint8) { loamCalls = *calls }
 
-// Loam uses linuxSyscall6 to call the host without passing the hook.
+// Loam uses linuxSyscall6 for its own system calls of the host, which must not pass through the hook.
 //
 //go:linkname linuxSyscall6
 

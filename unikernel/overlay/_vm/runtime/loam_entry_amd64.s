@@ -288,8 +288,8 @@ general:
 	ADDQ	$16, SP
 	IRETQ
 
-// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes for the
-// kernel's lock, where vector registers need not be preserved. Everything else ends the machine.
+// inside handles a trap that occurred while the kernel ran. An interrupt is expected if the CPU dozes, that is, has halted
+// while it waits for the kernel's lock. Vector registers need not be preserved then. Everything else ends the machine.
 TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	cpu_dozes(GS), $0
 	JEQ	fails

@@ -4,8 +4,8 @@ package runtime
 // never wakes a CPU that has become idle.
 const loamAlarmClock = _CLOCK_THREAD_CPUTIME_ID
 
-// loamDefers disables deferred wakes (loam_deferred.go) on this platform. In a machine the kernel delays the
-// thread instead, because the kernel sees what all CPUs do.
+// loamDefers disables deferred wakes (loam_deferred.go) on this platform. In a virtual machine the kernel
+// delays the thread instead, because the kernel sees what all CPUs do.
 const loamDefers = false
 
 // loamPatience is the delay of the alarm, in nanoseconds. Here the alarm only replaces the runtime's

@@ -18,7 +18,7 @@ import (
 	"unsafe" // go:linkname requires this import too
 )
 
-// loamFile is a field that the overlay adds to an FD.
+// loamFile is a field that Loam's edits add to the struct FD of package poll.
 type loamFile struct {
 	open unsafe.Pointer // handle of the open file; nil if calls on the file may block
 }
