@@ -207,6 +207,75 @@ func TestRingEnds(t *testing.T) {
 	}
 }
 
+// scattered is the memory of a ring that Linux processes map: pages that are not contiguous.
+type scattered struct {
+	pages   [][]byte
+	dropped bool
+}
+
+func (m *scattered) Content(page int) []byte { return m.pages[page] }
+func (m *scattered) Drop()                   { m.dropped = true }
+
+func TestRingOfLinuxProcesses(t *testing.T) {
+	const size = 4 * 4096
+	p := process(t)
+	s := fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, 0))
+	_, _, errno := p.RingAt(s, linux.MAP_SHARED, 0)
+	wantErrno(t, errno, linux.EINVAL, "no ring")
+	_, _, errno = p.RingAt(fd(t)(p.Socket(linux.AF_INET, linux.SOCK_DGRAM, 0)), linux.MAP_SHARED, 0)
+	wantErrno(t, errno, linux.ENODEV, "another socket")
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_VERSION, socket.IntValue(linux.TPACKET_V3)))
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, ringOf(size/2, 2, 2048, 8, 10000, 0, 0)))
+	r, _, errno := p.RingAt(s, linux.MAP_SHARED, 0)
+	ok(t, errno)
+	memory := &scattered{}
+	allocate := func(n int64) (packet.Shared, error) {
+		for range n / 4096 {
+			memory.pages = append(memory.pages, make([]byte, 4096, 5000))
+		}
+		return memory, nil
+	}
+	if _, err := r.Share(size/2, allocate); err != linux.EINVAL {
+		t.Error("a part of the ring: ", err)
+	}
+	for range 2 {
+		if m, err := r.Share(size, allocate); err != nil || m != memory || len(memory.pages) != 4 {
+			t.Fatal(m, err, len(memory.pages))
+		}
+	}
+	if _, err := r.Map(size, (&plainMemory{bytes: make([]byte, size)}).reserve); err != linux.ENODEV {
+		t.Error("a Go program and a Linux process: ", err)
+	}
+	for i := range 2 { // blocks, of two pages each
+		if b := memory.pages[2*i]; u32(b, 0) != linux.TPACKET_V3 || u32(b, 4) != 48 || u32(b, 16) != 48 {
+			t.Errorf("block %d: %x", i, b[:48])
+		}
+	}
+	r.Count(1)
+	r.Count(-1)
+	r.Count(-1)
+	wantErrno(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, ringOf(0, 0, 0, 0, 0, 0, 0)), linux.EBUSY, "it is mapped")
+	if r.Count(-1); !memory.dropped {
+		t.Error("the memory is kept after the last mapping")
+	}
+	ok(t, p.SetSockOpt(s, linux.SOL_PACKET, linux.PACKET_RX_RING, ringOf(0, 0, 0, 0, 0, 0, 0)))
+}
+
+func TestRingHeaderLength(t *testing.T) {
+	p := process(t)
+	s := fd(t)(p.Socket(linux.AF_PACKET, linux.SOCK_RAW, 0))
+	for version, want := range []int{32, 32, 48} {
+		b, errno := p.GetSockOptBy(s, linux.SOL_PACKET, linux.PACKET_HDRLEN, socket.IntValue(version))
+		if ok(t, errno); u32(b, 0) != want {
+			t.Errorf("version %d: %x", version, b)
+		}
+	}
+	for _, request := range [][]byte{socket.IntValue(3), socket.IntValue(-1), {2, 0, 0}} {
+		_, errno := p.GetSockOptBy(s, linux.SOL_PACKET, linux.PACKET_HDRLEN, request)
+		wantErrno(t, errno, linux.EINVAL, "a request that is wrong")
+	}
+}
+
 func TestRingRequests(t *testing.T) {
 	p := process(t)
 	for _, c := range []struct {
@@ -226,6 +295,9 @@ func TestRingRequests(t *testing.T) {
 		{"larger than any memory", linux.TPACKET_V2, ringOf(1<<30, 1<<30, 2048, 1), linux.EINVAL},
 		{"negative", linux.TPACKET_V2, ringOf(0x80000000, 1, 2048, 2), linux.EINVAL},
 		{"private bytes without room", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 4000, 0), linux.EINVAL},
+		{"private bytes with room for a header", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 3976, 0), 0},
+		{"private bytes with too little room", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 3984, 0), linux.EINVAL},
+		{"frames as large as a block", linux.TPACKET_V3, ringOf(4096, 1, 4096, 1, 0, 0, 0), 0},
 		{"right", linux.TPACKET_V2, ringOf(4096, 1, 2048, 2), 0},
 		{"right", linux.TPACKET_V3, ringOf(4096, 1, 2048, 2, 0, 0, 0), 0},
 	} {

@@ -82,6 +82,23 @@ func (p *Process) RemapShared(addr, old, size uint64, flags int, reserve fs.Rese
 	return p.mappings.Remap(addr, old, size, flags, reserve)
 }
 
+// RingAt returns the ring of the packet socket open at fd, for a mapping by a Linux process, and the inode number of the
+// socket. Errors: EINVAL for a request that cannot be granted, ENODEV if fd is not a packet socket.
+func (p *Process) RingAt(fd, flags int, offset int64) (r *packet.Ring, inode uint64, errno Errno) {
+	o := p.fds.Get(fd)
+	if o == nil {
+		return nil, 0, linux.ENODEV
+	}
+	s, ok := o.File.(*packet.Socket)
+	if !ok {
+		return nil, 0, linux.ENODEV
+	}
+	if errno := s.MayMap(flags, offset); errno != 0 {
+		return nil, 0, errno
+	}
+	return s.Mapped(), o.Number(&p.serial), 0
+}
+
 // packetSocketAt returns the packet socket of fd, if it is one.
 func (p *Process) packetSocketAt(fd int) (*packet.Socket, bool) {
 	o := p.fds.Get(fd)

@@ -8,6 +8,7 @@ import (
 	"loam/posix/inet"
 	"loam/posix/netlink"
 	"loam/posix/packet"
+	"loam/posix/sockdiag"
 	"loam/posix/socket"
 	"loam/posix/unix"
 )
@@ -18,7 +19,7 @@ import (
 const typeFlags = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
 
 // Socket implements socket(2). Supported families: AF_INET and AF_INET6 (stream, datagram and raw),
-// AF_UNIX, AF_NETLINK (route) and AF_PACKET. Other families fail as on a Linux kernel without them.
+// AF_UNIX, AF_NETLINK (route and sock_diag) and AF_PACKET. Other families fail as on a Linux kernel without them.
 func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 	s, errno := p.newSocket(domain, typ&^typeFlags, protocol)
 	if errno != 0 {
@@ -33,7 +34,9 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	case linux.AF_UNIX:
 		return unix.New(&p.names, p, typ, protocol)
 	case linux.AF_NETLINK:
-		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol)
+		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol, func(request []byte, emit func([]byte)) (end, errno Errno) {
+			return sockdiag.Dump(p.network(), request, emit)
+		})
 	case linux.AF_PACKET:
 		if p.net != nil {
 			return packet.New(p.net, typ, protocol)
@@ -237,15 +240,17 @@ func (p *Process) GetSockOptBy(fd, level, name int, request []byte) ([]byte, Err
 		return nil, errno
 	}
 	if asked, ok := s.(interface {
-		GroupFilter(level, name int, request []byte) ([]byte, Errno)
+		OptionFor(level, name int, request []byte) ([]byte, Errno)
 	}); ok && IsAsked(level, name) {
-		return asked.GroupFilter(level, name, request)
+		return asked.OptionFor(level, name, request)
 	}
 	return p.GetSockOpt(fd, level, name)
 }
 
 // IsAsked reports whether getsockopt(2) of an option reads a request from the buffer.
-func IsAsked(level, name int) bool { return inet.IsFilterOption(level, name) }
+func IsAsked(level, name int) bool {
+	return inet.IsFilterOption(level, name) || level == linux.SOL_PACKET && name == linux.PACKET_HDRLEN
+}
 
 // SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one
 // byte.

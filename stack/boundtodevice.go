@@ -53,11 +53,7 @@ func (b *TCPBinding) SetDevice(on *Interface) {
 }
 
 // device returns the interface that the listener is bound to, or nil.
-func (l *TCPListener) device() *Interface {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.options.Device
-}
+func (l *TCPListener) device() *Interface { return l.Options().Device }
 
 // listening returns the listeners in list that receive segments from an interface: those
 // bound to it or, if there are none, those bound to no interface.

@@ -40,6 +40,13 @@ type TCPListener struct {
 	closed bool
 }
 
+// Waiting returns the number of connections that Accept has not returned, and the backlog.
+func (l *TCPListener) Waiting() (n, backlog int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue), l.backlog
+}
+
 // Bounds of TCPListener.maxHalfOpen. Between them it equals the backlog.
 const (
 	minHalfOpen = 16
@@ -92,8 +99,7 @@ func (l *TCPListener) Options() TCPOptions {
 	return l.options
 }
 
-// TryAccept returns the connection that has waited longest. Errors: ErrWouldBlock,
-// ErrClosed.
+// TryAccept returns the connection that has waited longest. Errors: ErrWouldBlock, ErrClosed.
 func (l *TCPListener) TryAccept() (*TCPConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,9 +140,8 @@ func (l *TCPListener) Close() error {
 		l.mu.Unlock()
 		return opError("close", "tcp", nil, l.Addr(), ErrClosed)
 	}
-	l.closed = true
 	queue := l.queue
-	l.queue = nil
+	l.closed, l.queue = true, nil
 	l.mu.Unlock()
 	l.binding.stack.onEach(func(sh *shard) {
 		sh.removeListener(l)

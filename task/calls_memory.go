@@ -52,12 +52,11 @@ func mmap(t *Task, a call.Args) (uint64, linux.Errno) {
 	const prots = mem.Read | mem.Write | mem.Exec
 	q := mem.Request{Addr: a.A1, Length: a.A2, Prot: mem.Prot(a.A3) & prots, Flags: uint32(a.A4), Offset: a.A6}
 	if q.Flags&linux.MAP_ANONYMOUS == 0 {
-		files := t.process.system.files
-		m, errno := files.Request(&q, t.caller.Process, number(a.A5))
+		release, errno := t.process.system.files.Request(&q, t.caller.Process, number(a.A5))
 		if errno != 0 {
 			return 0, errno
 		}
-		defer files.Unhold(m)
+		defer release()
 	} else {
 		q.Offset = 0
 	}

@@ -73,7 +73,7 @@ func New(c Config) *System {
 	s.root.NoZombies = true
 	// The limits are those of Linux: 10 % for dirty_background_ratio, 20 % for dirty_ratio.
 	s.cache = cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5})
-	s.files = mapped.New(s.cache)
+	s.files = mapped.New(s.cache, s.memory)
 	if c.ClockPage != 0 {
 		code := s.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})

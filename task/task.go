@@ -65,7 +65,7 @@ type Task struct {
 // newTask adds a thread to a process. The caller holds System.mu unless the process is not published yet.
 func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, files *posix.Process, creds *credential.Set) *Task {
 	t := &Task{process: p, id: id, signals: signals, interrupt: file.NewInterrupt(), altStack: noAltStack}
-	t.futexes.Init()
+	t.futexes.Init(t.interrupt)
 	t.caller.Memory = memory{t}
 	t.callAs(files, creds)
 	t.use(thread)

@@ -26,6 +26,15 @@ func TestLinuxUDPLite(t *testing.T) {
 	compareC(t, "udplite")
 }
 
+// Linux processes read frames from the receive rings of packet sockets, as tcpdump does.
+func TestLinuxPacketRings(t *testing.T) {
+	asRoot(t, "only root opens packet sockets on the host")
+	compareC(t, "ring")
+}
+
+// Linux processes list sockets by sock_diag(7), as ss does.
+func TestLinuxSocketDiag(t *testing.T) { compareC(t, "sockdiag") }
+
 // Extended attributes of class "trusted" behave as on Linux.
 func TestLinuxTrustedAttributes(t *testing.T) {
 	asRoot(t, "only root has them on the host")

@@ -37,6 +37,7 @@ const (
 	NETLINK_GET_STRICT_CHK = 12
 	NETLINK_KOBJECT_UEVENT = 15
 	NETLINK_ROUTE          = 0
+	NETLINK_SOCK_DIAG      = 4
 	NLMSG_DONE             = 3
 	NLMSG_ERROR            = 2
 
@@ -76,4 +77,27 @@ const (
 	RT_SCOPE_UNIVERSE = 0
 	RT_TABLE_LOCAL    = 255
 	RT_TABLE_MAIN     = 254
+)
+
+// Numbers of sock_diag(7).
+//
+// headers: linux/sock_diag.h linux/inet_diag.h linux/unix_diag.h
+const (
+	INET_DIAG_CONG      = 4
+	INET_DIAG_INFO      = 2
+	INET_DIAG_SKMEMINFO = 7
+	INET_DIAG_SKV6ONLY  = 11
+	INET_DIAG_TCLASS    = 6
+	INET_DIAG_TOS       = 5
+
+	SOCK_DIAG_BY_FAMILY = 20
+
+	UDIAG_SHOW_NAME  = 1
+	UDIAG_SHOW_PEER  = 4
+	UDIAG_SHOW_RQLEN = 0x10
+	UDIAG_SHOW_UID   = 0x40
+	UNIX_DIAG_NAME   = 0
+	UNIX_DIAG_PEER   = 2
+	UNIX_DIAG_RQLEN  = 4
+	UNIX_DIAG_UID    = 7
 )

@@ -113,6 +113,7 @@ const layers = `
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
 	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
+	posix/procnet, posix/netlink, posix/unix < posix/sockdiag < FAMILIES; # lists of sockets
 	posix/file < posix/epoll, posix/mqueue, posix/pipe, posix/event, posix/timer, posix/lock, posix/mapping < FAMILIES;
 	posix/file, fs/devpts, posix/terminal < posix/tty < FAMILIES;
 	FAMILIES, stack, DEVICES, fs/memfs, posix/credential < posix < posix/call < unikernel/rt;

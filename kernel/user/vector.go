@@ -40,13 +40,15 @@ func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:]) | componentSSE
 	low, high := halves(b)
-	for i := range low {
-		low[i] = wide[i].low
-	}
 	if high != nil {
 		present |= componentAVX
-		for i := range high {
-			high[i] = wide[i].high
+		for i := range wide {
+			w := &wide[i]
+			low[i], high[i] = w.low, w.high
+		}
+	} else {
+		for i := range low {
+			low[i] = wide[i].low
 		}
 	}
 	le.PutUint64(b[vectorHeader:], present)
@@ -58,8 +60,15 @@ func joinVectors(b []byte, wide *[16]wideRegister, mxcsr uint32) {
 func splitVectors(b []byte, wide *[16]wideRegister) (mxcsr uint32) {
 	le := binary.LittleEndian
 	present := le.Uint64(b[vectorHeader:])
-	clear(wide[:])
 	low, high := halves(b)
+	if present&(componentSSE|componentAVX) == componentSSE|componentAVX && high != nil {
+		for i := range wide {
+			w := &wide[i]
+			w.low, w.high = low[i], high[i]
+		}
+		return le.Uint32(b[vectorMXCSR:])
+	}
+	clear(wide[:])
 	if present&componentSSE != 0 {
 		for i := range low {
 			wide[i].low = low[i]

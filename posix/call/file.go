@@ -14,7 +14,28 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 	if o == nil {
 		return fail(linux.EBADF)
 	}
+	if n := int(a.A3); 0 < n && n <= Small {
+		if scratch := c.Memory.Scratch(); scratch != nil {
+			return c.readSmall(o, fd(a.A1), a.A2, scratch[:n])
+		}
+	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
+}
+
+// readSmall implements read(2) into b, the buffer of a thread in ring 3, and copies it to the memory at addr.
+func (c Caller) readSmall(o *posix.Opened, fd int, addr uint64, b []byte) (uint64, linux.Errno) {
+	_, errno := c.Memory.Bytes(addr, len(b)) // checks the address
+	if errno == 0 {
+		errno = c.Process.CheckMemory(fd, addr)
+	}
+	if errno != 0 {
+		return fail(errno)
+	}
+	n, errno := c.Process.ReadOpened(o, b)
+	if errno == 0 {
+		errno = c.Memory.Write(addr, b[:n])
+	}
+	return result(n, errno)
 }
 
 func write(c Caller, a Args) (uint64, linux.Errno) {

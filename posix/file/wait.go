@@ -38,6 +38,10 @@ func (i *Interrupt) Raise() {
 	i.ring()
 }
 
+// Bell returns the channel for which the task waits. A goroutine that sends to it must not block: a value that is already in the
+// channel makes the task look again, too.
+func (i *Interrupt) Bell() chan struct{} { return i.bell }
+
 func (i *Interrupt) ring() {
 	select {
 	case i.bell <- struct{}{}:

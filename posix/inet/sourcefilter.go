@@ -187,10 +187,10 @@ func (s *UDPSocket) setGroupFilter(level, name int, value []byte) linux.Errno {
 	return file.ToErrno(s.opts.Groups.SetSourceFilter(m.group, m.on, f))
 }
 
-// GroupFilter implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer, which contains the
+// OptionFor implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer, which contains the
 // group and the maximum number of sources. The result has at most that number of sources, and the total number. Errors:
 // EINVAL, ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
-func (s *UDPSocket) GroupFilter(level, name int, request []byte) ([]byte, linux.Errno) {
+func (s *UDPSocket) OptionFor(level, name int, request []byte) ([]byte, linux.Errno) {
 	r, errno := readFilterRequest(level, name, request)
 	if errno != 0 {
 		return nil, errno

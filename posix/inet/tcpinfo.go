@@ -123,6 +123,14 @@ func (w *infoWriter) millis(values ...tcp.Time) {
 
 func clip8(n int) uint8 { return uint8(min(n, 255)) }
 
+// Backlog returns the number of connections that wait for accept(2), and their maximum, which is 0 unless the socket listens.
+func (s *TCPSocket) Backlog() (waiting, most int) {
+	if l := s.listener.Load(); l != nil {
+		return l.Waiting()
+	}
+	return 0, 0
+}
+
 // State returns the state of the socket in Linux's numbering.
 func (s *TCPSocket) State() uint8 {
 	if s.listener.Load() != nil {

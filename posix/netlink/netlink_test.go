@@ -39,7 +39,7 @@ func FuzzNetlink(f *testing.F) {
 	f.Add([]byte{17, 0, 0, 0, 18, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9})
 	net := stack.New(stack.Config{Shards: 1})
 	f.Cleanup(func() { net.Close() })
-	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s.Send(b, socket.Outgoing{})
 		for {
@@ -79,7 +79,7 @@ func messages(t *testing.T, s socket.Socket, request []byte) (all [][]byte) {
 func TestRestOfRequest(t *testing.T) {
 	net := stack.New(stack.Config{Shards: 1})
 	defer net.Close()
-	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
 	request := make([]byte, 152)
 	copy(request, []byte{24, 0, 0, 0, linux.RTM_GETADDR, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0})
 	if all := messages(t, s, request); len(all) == 0 {
@@ -92,7 +92,7 @@ func TestRestOfRequest(t *testing.T) {
 func TestDumpFilters(t *testing.T) {
 	net := stack.New(stack.Config{Shards: 1})
 	defer net.Close()
-	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
 	const lo, strict = 1, 12
 	count := func(family, index byte) int {
 		request := []byte{24, 0, 0, 0, linux.RTM_GETADDR, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0, family, 0, 0, 0, index, 0, 0, 0}
@@ -117,7 +117,7 @@ func TestDumpFilters(t *testing.T) {
 func TestLinkAttributes(t *testing.T) {
 	net := stack.New(stack.Config{Shards: 1})
 	defer net.Close()
-	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE)
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
 	request := append([]byte{32, 0, 0, 0, linux.RTM_GETLINK, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 16)...)
 	all := messages(t, s, request)
 	if len(all) != 2 {

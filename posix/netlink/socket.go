@@ -10,8 +10,8 @@ import (
 	"loam/stack"
 )
 
-// Socket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE only, with which a
-// program reads interfaces, addresses and routes (net.Interfaces does). Requests for changes fail with
+// Socket is an AF_NETLINK socket (netlink(7)). It supports NETLINK_ROUTE, with which a program reads interfaces, addresses and
+// routes (net.Interfaces does), and NETLINK_SOCK_DIAG, with which it lists sockets (ss does). Requests for changes fail with
 // EPERM, and multicast groups receive no notifications. The answer is queued before the send of the
 // request returns.
 type Socket struct {
@@ -19,6 +19,7 @@ type Socket struct {
 	net    *stack.Stack // nil: the system has no interfaces
 	serial *file.Serial // allocates port numbers
 	pid    int32        // ID of the process that created the socket
+	diag   Diag
 	inbox  socket.Mailbox
 	// Guarded by mu.
 	port   uint32 // netlink port (nl_pid) of the socket; 0: not bound yet
@@ -32,14 +33,19 @@ func (s *Socket) isStrict() bool {
 	return s.strict
 }
 
-func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int) (socket.Socket, linux.Errno) {
+// Diag answers a request of sock_diag(7) for a list: emit gets the body of each message. If errno is set, the request is refused
+// and the reply has no list. end is an error that the message at the end of the list reports.
+type Diag func(request []byte, emit func(body []byte)) (end, errno linux.Errno)
+
+// New returns a socket. diag answers the requests of a socket of NETLINK_SOCK_DIAG.
+func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int, diag Diag) (socket.Socket, linux.Errno) {
 	switch {
 	case typ != linux.SOCK_RAW && typ != linux.SOCK_DGRAM:
 		return nil, linux.ESOCKTNOSUPPORT
-	case protocol != linux.NETLINK_ROUTE:
+	case protocol != linux.NETLINK_ROUTE && protocol != linux.NETLINK_SOCK_DIAG:
 		return nil, linux.EPROTONOSUPPORT
 	}
-	s := &Socket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, net: net, serial: serial, pid: pid}
+	s := &Socket{Base: socket.Base{Domain: linux.AF_NETLINK, Type: typ, Protocol: protocol}, net: net, serial: serial, pid: pid, diag: diag}
 	s.inbox.Reader = &s.Waiters
 	return s, 0
 }
@@ -146,6 +152,8 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	r := reply{seq: h.Seq, port: s.Local().Port}
 	dump := h.Flags&linux.NLM_F_DUMP == linux.NLM_F_DUMP
 	switch {
+	case s.Protocol == linux.NETLINK_SOCK_DIAG:
+		return s.serveDiag(r, h, body)
 	case h.Type == linux.RTM_GETLINK:
 		describeLinks(s.net, &r, body, dump)
 	case h.Type == linux.RTM_GETADDR && dump:
@@ -175,6 +183,31 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	} else if h.Flags&linux.NLM_F_ACK != 0 {
 		r.fail(0, h)
 	}
+	return r.datagrams
+}
+
+// serveDiag replies to a request of sock_diag(7).
+func (s *Socket) serveDiag(r reply, h syscall.NlMsghdr, body []byte) [][]byte {
+	end, errno := linux.Errno(0), linux.EINVAL
+	switch {
+	case h.Type < linux.RTM_BASE:
+		return nil // a control message
+	case h.Type == linux.SOCK_DIAG_BY_FAMILY && h.Flags&linux.NLM_F_DUMP != linux.NLM_F_DUMP:
+		errno = linux.EOPNOTSUPP // a request for one socket
+	case h.Type == linux.SOCK_DIAG_BY_FAMILY:
+		r.multi = true
+		end, errno = s.diag(body, func(answer []byte) {
+			b, end := r.message(linux.SOCK_DIAG_BY_FAMILY)
+			*b = append(*b, answer...)
+			end()
+		})
+	}
+	if errno != 0 {
+		r.datagrams, r.multi = nil, false
+		r.fail(errno, h)
+		return r.datagrams
+	}
+	r.finish(end)
 	return r.datagrams
 }
 
@@ -212,10 +245,13 @@ func (r *reply) message(typ uint16) (body *[]byte, end func()) {
 }
 
 // done appends NLMSG_DONE, which ends a reply of several messages.
-func (r *reply) done() {
+func (r *reply) done() { r.finish(0) }
+
+// finish appends NLMSG_DONE with an error.
+func (r *reply) finish(errno linux.Errno) {
 	r.multi = true
 	b, end := r.message(linux.NLMSG_DONE)
-	*b = binary.NativeEndian.AppendUint32(*b, 0)
+	*b = binary.NativeEndian.AppendUint32(*b, uint32(-int32(errno)))
 	end()
 }
 

@@ -61,6 +61,25 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	return s.Base.Option(name)
 }
 
+// OptionFor implements getsockopt of PACKET_HDRLEN: the size of the header of a frame in a ring. request contains the version of
+// the ring. Errors: EINVAL, ENOPROTOOPT.
+func (s *Socket) OptionFor(level, name int, request []byte) ([]byte, linux.Errno) {
+	if level != linux.SOL_PACKET || name != linux.PACKET_HDRLEN {
+		return nil, linux.ENOPROTOOPT
+	}
+	const wordSize = 4
+	if len(request) < wordSize {
+		return nil, linux.EINVAL
+	}
+	switch int32(binary.NativeEndian.Uint32(request)) {
+	case linux.TPACKET_V1, linux.TPACKET_V2:
+		return socket.IntValue(slotHeader), 0
+	case linux.TPACKET_V3:
+		return socket.IntValue(frameHeader), 0
+	}
+	return nil, linux.EINVAL
+}
+
 // defaultPacketBuffer is the initial value of SO_RCVBUF, in bytes (net.core.rmem_default).
 const defaultPacketBuffer = 212992
 

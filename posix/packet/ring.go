@@ -2,6 +2,7 @@ package packet
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,7 +19,8 @@ import (
 // program when it is full, or some time after its first frame. A status word in each slot or block says
 // who owns it: linux.TP_STATUS_KERNEL, or linux.TP_STATUS_USER with further flags.
 //
-// The memory is allocated when the program maps it. Frames that arrive earlier are dropped.
+// The memory is allocated when a program maps it. Frames that arrive earlier are dropped. All mappings of a ring have the
+// same memory: of a Go program (Map), or of Linux processes (Share).
 type Ring struct {
 	version  int // linux.TPACKET_V2 or linux.TPACKET_V3
 	request  ringRequest
@@ -29,11 +31,12 @@ type Ring struct {
 	station  func(*stack.LinkFrame) socket.Address // returns the address of a frame's sender
 
 	mu     sync.Mutex // guards the fields below
-	bytes  []byte     // nil: not mapped
-	memory fs.Memory
-	maps   int  // number of times the program has mapped the ring
-	next   int  // index of the slot or block that is written next
-	losing bool // the last frame was dropped because the ring was full
+	pages  [][]byte   // content of the ring, page by page; nil: not mapped
+	memory fs.Memory  // set if a Go program has mapped the ring
+	shared Shared     // set if Linux processes have mapped the ring
+	maps   int        // number of mappings
+	next   int        // index of the slot or block that is written next
+	losing bool       // the last frame was dropped because the ring was full
 
 	// State of the block that is being filled, in version 3.
 	open     bool        // a block is being filled
@@ -96,7 +99,7 @@ func parseRingRequest(version int, b []byte, reserve int) (ringRequest, linux.Er
 	case r.blockSize <= 0 || r.blockSize%page != 0 || r.blocks < 0 || r.blocks > maxRing/r.blockSize,
 		r.frameSize < headerRoom(version)+reserve || r.frameSize%slotAlign != 0 || r.frameSize > r.blockSize,
 		r.blockSize/r.frameSize*r.blocks != r.frames,
-		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+r.frameSize > r.blockSize):
+		version == linux.TPACKET_V3 && (r.private < 0 || blockHeader+alignUp(r.private, blockAlign)+headerRoom(version)+reserve > r.blockSize):
 		return ringRequest{}, linux.EINVAL
 	}
 	return r, 0
@@ -123,44 +126,113 @@ func (r *Ring) offsets(linkHeader int) (mac, net int) {
 	return net - linkHeader, net
 }
 
+// size returns the size of the ring in bytes.
+func (r *Ring) size() int64 { return int64(r.request.blockSize * r.request.blocks) }
+
 // Map implements mapping.Object. The first call allocates the memory of the ring. Errors: ENOMEM; EINVAL unless size is the
-// size of the whole ring.
+// size of the whole ring; ENODEV if a Linux process has mapped the ring.
 func (r *Ring) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if size != int64(r.request.blockSize*r.request.blocks) {
+	switch {
+	case size != r.size():
 		return nil, linux.EINVAL
+	case r.shared != nil:
+		return nil, linux.ENODEV
 	}
 	if r.maps == 0 {
 		memory, err := reserve(size)
 		if err != nil {
 			return nil, err
 		}
-		if r.bytes, err = memory.Bytes(size); err != nil {
+		b, err := memory.Bytes(size)
+		if err != nil {
 			memory.Free()
 			return nil, err
 		}
 		r.memory = memory
-		r.next, r.open = 0, false
-		r.prepare()
+		r.start(slices.Collect(slices.Chunk(b, page)))
 	}
 	r.maps++
 	return r.memory, nil
 }
 
-// prepare writes the constant fields of all blocks. A program that waits for a block may read them
-// early.
-func (r *Ring) prepare() {
+// Shared is the memory of a ring that Linux processes map.
+type Shared interface {
+	// Content returns the bytes of a page, which stay valid until Drop is called.
+	Content(page int) []byte
+	// Drop releases the memory.
+	Drop()
+}
+
+// Share returns the memory of the ring for a mapping by a Linux process, and counts it as one mapping. For the first mapping,
+// it calls allocate with the size of the ring. Count reports further mappings and their ends. Errors: those of allocate;
+// EINVAL unless size is the size of the whole ring; ENODEV if a Go program has mapped the ring.
+func (r *Ring) Share(size int64, allocate func(size int64) (Shared, error)) (Shared, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case size != r.size():
+		return nil, linux.EINVAL
+	case r.memory != nil:
+		return nil, linux.ENODEV
+	}
+	if r.shared == nil {
+		shared, err := allocate(size)
+		if err != nil {
+			return nil, err
+		}
+		r.shared = shared
+		pages := make([][]byte, size/page)
+		for i := range pages {
+			pages[i] = shared.Content(i)
+		}
+		r.start(pages)
+	}
+	r.maps++
+	return r.shared, nil
+}
+
+// Count adds n to the number of mappings by Linux processes. The end of the last mapping releases the memory.
+func (r *Ring) Count(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.maps += n; r.maps == 0 {
+		r.shared.Drop()
+		r.shared, r.pages, r.open = nil, nil, false
+	}
+}
+
+// start begins to fill the ring, whose content is zero. It writes the constant fields of all blocks, because a program that
+// waits for a block may read them early.
+func (r *Ring) start(pages [][]byte) {
+	r.pages, r.next, r.open = pages, 0, false
 	if r.version != linux.TPACKET_V3 {
 		return
 	}
 	for i := range r.request.blocks {
 		b := r.block(i)
-		binary.NativeEndian.PutUint32(b[0:], linux.TPACKET_V3)
-		binary.NativeEndian.PutUint32(b[4:], blockHeader)
-		binary.NativeEndian.PutUint32(b[16:], uint32(r.firstFrame()))
+		r.put32(b, linux.TPACKET_V3)
+		r.put32(b+4, blockHeader)
+		r.put32(b+16, uint32(r.firstFrame()))
 	}
 }
+
+// write copies b to an offset in the ring.
+func (r *Ring) write(at int, b []byte) {
+	for len(b) > 0 {
+		n := copy(r.pages[at/page][at%page:], b)
+		at, b = at+n, b[n:]
+	}
+}
+
+// put32 stores a word at an offset in the ring, a multiple of four. word32 reads a word.
+func (r *Ring) put32(at int, v uint32) { binary.NativeEndian.PutUint32(r.pages[at/page][at%page:], v) }
+
+func (r *Ring) word32(at int) uint32 { return binary.NativeEndian.Uint32(r.pages[at/page][at%page:]) }
+
+// status returns the status word at an offset in the ring.
+func (r *Ring) status(at int) *atomic.Uint32 { return Status(r.pages[at/page][at%page:]) }
 
 // firstFrame returns the offset of the first frame in a block.
 func (r *Ring) firstFrame() int { return blockHeader + alignUp(r.request.private, blockAlign) }
@@ -171,7 +243,7 @@ func (r *Ring) Unmap() {
 	defer r.mu.Unlock()
 	if r.maps--; r.maps == 0 {
 		r.memory.Free()
-		r.memory, r.bytes, r.open = nil, nil, false
+		r.memory, r.pages, r.open = nil, nil, false
 	}
 }
 
@@ -189,13 +261,13 @@ func (r *Ring) isMapped() bool {
 func (r *Ring) waits() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bytes == nil {
+	if r.pages == nil {
 		return false
 	}
 	if r.version == linux.TPACKET_V3 {
 		return r.blockStatus(before(r.next, r.request.blocks)).Load() != linux.TP_STATUS_KERNEL
 	}
-	return Status(r.slot(before(r.next, r.request.frames))).Load() != linux.TP_STATUS_KERNEL
+	return r.status(r.slot(before(r.next, r.request.frames))).Load() != linux.TP_STATUS_KERNEL
 }
 
 func before(i, n int) int { return (i + n - 1) % n }
@@ -204,7 +276,7 @@ func before(i, n int) int { return (i + n - 1) % n }
 func (r *Ring) put(frame []byte, info *stack.LinkFrame) bool {
 	r.mu.Lock()
 	ready, ok := false, false
-	if r.bytes != nil {
+	if r.pages != nil {
 		if r.version == linux.TPACKET_V3 {
 			ready, ok = r.putInBlock(frame, info)
 		} else {
@@ -219,36 +291,38 @@ func (r *Ring) put(frame []byte, info *stack.LinkFrame) bool {
 	return ok
 }
 
-// slot returns a slot of version 2. A slot does not cross the end of its block.
-func (r *Ring) slot(i int) []byte {
+// slot returns the offset of a slot of version 2. A slot does not cross the end of its block.
+func (r *Ring) slot(i int) int {
 	q := &r.request
 	each := q.blockSize / q.frameSize
-	at := i/each*q.blockSize + i%each*q.frameSize
-	return r.bytes[at : at+q.frameSize]
+	return i/each*q.blockSize + i%each*q.frameSize
 }
 
 // putInSlot stores a frame in the next slot of version 2. The status word is stored last, and passes
 // the slot to the program. The caller holds mu.
 func (r *Ring) putInSlot(frame []byte, info *stack.LinkFrame) (ready, ok bool) {
-	b := r.slot(r.next)
-	if Status(b).Load() != linux.TP_STATUS_KERNEL {
+	at := r.slot(r.next)
+	if r.status(at).Load() != linux.TP_STATUS_KERNEL {
 		return false, false
 	}
 	mac, net := r.offsets(info.Header)
-	if mac >= len(b) {
+	room := r.request.frameSize - mac
+	if room <= 0 {
 		return false, false
 	}
-	n := copy(b[mac:], frame)
+	frame = frame[:min(len(frame), room)]
 	t := r.arrived(info)
-	binary.NativeEndian.PutUint32(b[4:], uint32(info.WireLen))
-	binary.NativeEndian.PutUint32(b[8:], uint32(n))
-	binary.NativeEndian.PutUint16(b[12:], uint16(mac))
-	binary.NativeEndian.PutUint16(b[14:], uint16(net))
-	binary.NativeEndian.PutUint32(b[16:], uint32(t.Unix()))
-	binary.NativeEndian.PutUint32(b[20:], uint32(t.Nanosecond()))
-	clear(b[24:slotHeader])
-	copy(b[slotHeader:], r.station(info).Append(nil))
-	Status(b).Store(r.statusOf(info))
+	var h [slotHeader]byte
+	binary.NativeEndian.PutUint32(h[4:], uint32(info.WireLen))
+	binary.NativeEndian.PutUint32(h[8:], uint32(len(frame)))
+	binary.NativeEndian.PutUint16(h[12:], uint16(mac))
+	binary.NativeEndian.PutUint16(h[14:], uint16(net))
+	binary.NativeEndian.PutUint32(h[16:], uint32(t.Unix()))
+	binary.NativeEndian.PutUint32(h[20:], uint32(t.Nanosecond()))
+	r.write(at+4, h[4:])
+	r.write(at+slotHeader, r.station(info).Append(nil))
+	r.write(at+mac, frame)
+	r.status(at).Store(r.statusOf(info))
 	r.next = (r.next + 1) % r.request.frames
 	return true, true
 }
@@ -269,11 +343,10 @@ func (r *Ring) statusOf(info *stack.LinkFrame) uint32 {
 	return frameStatus(info)
 }
 
-func (r *Ring) block(i int) []byte {
-	return r.bytes[i*r.request.blockSize : (i+1)*r.request.blockSize]
-}
+// block returns the offset of a block of version 3.
+func (r *Ring) block(i int) int { return i * r.request.blockSize }
 
-func (r *Ring) blockStatus(i int) *atomic.Uint32 { return Status(r.block(i)[8:]) }
+func (r *Ring) blockStatus(i int) *atomic.Uint32 { return r.status(r.block(i) + 8) }
 
 // putInBlock appends a frame to the open block of version 3. If the frame does not fit, it hands the
 // block over (ready) and opens the next one. The caller holds mu.
@@ -296,18 +369,19 @@ func (r *Ring) putInBlock(frame []byte, info *stack.LinkFrame) (ready, ok bool) 
 	if r.frames == 0 {
 		r.first = t
 	}
-	b := r.block(r.next)[r.at:]
-	clear(b[:frameHeader])
-	binary.NativeEndian.PutUint32(b[0:], uint32(need))
-	binary.NativeEndian.PutUint32(b[4:], uint32(t.Unix()))
-	binary.NativeEndian.PutUint32(b[8:], uint32(t.Nanosecond()))
-	binary.NativeEndian.PutUint32(b[12:], uint32(n))
-	binary.NativeEndian.PutUint32(b[16:], uint32(info.WireLen))
-	binary.NativeEndian.PutUint32(b[20:], r.statusOf(info))
-	binary.NativeEndian.PutUint16(b[24:], uint16(mac))
-	binary.NativeEndian.PutUint16(b[26:], uint16(net))
-	copy(b[frameHeader:], r.station(info).Append(nil))
-	copy(b[mac:], frame[:n])
+	var h [frameHeader]byte
+	binary.NativeEndian.PutUint32(h[0:], uint32(need))
+	binary.NativeEndian.PutUint32(h[4:], uint32(t.Unix()))
+	binary.NativeEndian.PutUint32(h[8:], uint32(t.Nanosecond()))
+	binary.NativeEndian.PutUint32(h[12:], uint32(n))
+	binary.NativeEndian.PutUint32(h[16:], uint32(info.WireLen))
+	binary.NativeEndian.PutUint32(h[20:], r.statusOf(info))
+	binary.NativeEndian.PutUint16(h[24:], uint16(mac))
+	binary.NativeEndian.PutUint16(h[26:], uint16(net))
+	at := r.block(r.next) + r.at
+	r.write(at, h[:])
+	r.write(at+frameHeader, r.station(info).Append(nil))
+	r.write(at+mac, frame[:n])
 	r.last = r.at
 	r.at += need
 	r.frames++
@@ -344,15 +418,16 @@ func (r *Ring) retired(number uint64) {
 func (r *Ring) handOver(why uint32) {
 	r.retire.Stop()
 	b := r.block(r.next)
-	last := b[r.last:]
-	end := time.Unix(int64(binary.NativeEndian.Uint32(last[4:])), int64(binary.NativeEndian.Uint32(last[8:])))
-	binary.NativeEndian.PutUint32(last, 0) // an offset of 0 to the next frame marks the last frame
-	binary.NativeEndian.PutUint32(b[12:], uint32(r.frames))
-	binary.NativeEndian.PutUint32(b[20:], uint32(r.at))
-	binary.NativeEndian.PutUint64(b[24:], r.blocks)
+	last := b + r.last
+	end := time.Unix(int64(r.word32(last+4)), int64(r.word32(last+8)))
+	r.put32(last, 0) // an offset of 0 to the next frame marks the last frame
+	r.put32(b+12, uint32(r.frames))
+	r.put32(b+20, uint32(r.at))
+	r.put32(b+24, uint32(r.blocks))
+	r.put32(b+28, uint32(r.blocks>>32))
 	for i, t := range [...]time.Time{r.first, end} {
-		binary.NativeEndian.PutUint32(b[32+8*i:], uint32(t.Unix()))
-		binary.NativeEndian.PutUint32(b[36+8*i:], uint32(t.Nanosecond()))
+		r.put32(b+32+8*i, uint32(t.Unix()))
+		r.put32(b+36+8*i, uint32(t.Nanosecond()))
 	}
 	r.blockStatus(r.next).Store(linux.TP_STATUS_USER | why)
 	r.open = false
@@ -367,7 +442,7 @@ func (r *Ring) drop() {
 		r.retire.Stop()
 		r.open = false
 	}
-	r.bytes = nil // a program that still has the ring mapped may read the memory
+	r.pages = nil // a program that still has the ring mapped may read the memory
 }
 
 // page is the unit of a block's size, in bytes.

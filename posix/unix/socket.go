@@ -520,6 +520,21 @@ func bufferSize(n int) int {
 	return max(4608, min(2*n, maxBuffer))
 }
 
+// Diagnosis is the state of a socket that sock_diag(7) reports.
+type Diagnosis struct {
+	Name             string  // bound name
+	Peer             *Socket // the socket at the other end; nil: not connected
+	Listening        bool
+	Waiting, Backlog int // of a listener: the number of connections that wait for accept(2), and the argument of listen(2)
+}
+
+// Diagnose returns the state of the socket.
+func (s *Socket) Diagnose() Diagnosis {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return Diagnosis{s.name, s.other, s.listening, len(s.pending), s.backlog}
+}
+
 func (s *Socket) Buffered() int {
 	if in, _ := s.boxes(); in != nil {
 		return in.Waiting(s.stream())

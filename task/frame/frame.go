@@ -18,7 +18,7 @@ const (
 	contextFlags = 0
 	contextStack = 16
 	contextRegs  = 40
-	contextCS    = contextRegs + 18*8
+	contextCS    = contextRegs + registersSize
 	contextCode  = contextCS + 8
 	contextVec   = contextCS + 40 // offset of the field with the address of the saved vector registers
 	contextMask  = contextRegs + 256
@@ -42,12 +42,51 @@ const (
 	hasExtended, hasSegments = 1, 6 // bits of uc_flags: the frame has extended state, and segment registers
 )
 
-// registers returns the general registers in the order of struct sigcontext.
-func registers(f *amd64.Frame) [18]*uint64 {
-	return [18]*uint64{
-		&f.R8, &f.R9, &f.R10, &f.R11, &f.R12, &f.R13, &f.R14, &f.R15,
-		&f.DI, &f.SI, &f.BP, &f.BX, &f.DX, &f.AX, &f.CX, &f.SP, &f.IP, &f.Flags,
-	}
+const registersSize = 18 * 8
+
+// putRegisters stores the general registers in the order of struct sigcontext. loadRegisters reads them.
+func putRegisters(b *[registersSize]byte, f *amd64.Frame) {
+	le := binary.LittleEndian
+	le.PutUint64(b[0*8:], f.R8)
+	le.PutUint64(b[1*8:], f.R9)
+	le.PutUint64(b[2*8:], f.R10)
+	le.PutUint64(b[3*8:], f.R11)
+	le.PutUint64(b[4*8:], f.R12)
+	le.PutUint64(b[5*8:], f.R13)
+	le.PutUint64(b[6*8:], f.R14)
+	le.PutUint64(b[7*8:], f.R15)
+	le.PutUint64(b[8*8:], f.DI)
+	le.PutUint64(b[9*8:], f.SI)
+	le.PutUint64(b[10*8:], f.BP)
+	le.PutUint64(b[11*8:], f.BX)
+	le.PutUint64(b[12*8:], f.DX)
+	le.PutUint64(b[13*8:], f.AX)
+	le.PutUint64(b[14*8:], f.CX)
+	le.PutUint64(b[15*8:], f.SP)
+	le.PutUint64(b[16*8:], f.IP)
+	le.PutUint64(b[17*8:], f.Flags)
+}
+
+func loadRegisters(f *amd64.Frame, b *[registersSize]byte) {
+	le := binary.LittleEndian
+	f.R8 = le.Uint64(b[0*8:])
+	f.R9 = le.Uint64(b[1*8:])
+	f.R10 = le.Uint64(b[2*8:])
+	f.R11 = le.Uint64(b[3*8:])
+	f.R12 = le.Uint64(b[4*8:])
+	f.R13 = le.Uint64(b[5*8:])
+	f.R14 = le.Uint64(b[6*8:])
+	f.R15 = le.Uint64(b[7*8:])
+	f.DI = le.Uint64(b[8*8:])
+	f.SI = le.Uint64(b[9*8:])
+	f.BP = le.Uint64(b[10*8:])
+	f.BX = le.Uint64(b[11*8:])
+	f.DX = le.Uint64(b[12*8:])
+	f.AX = le.Uint64(b[13*8:])
+	f.CX = le.Uint64(b[14*8:])
+	f.SP = le.Uint64(b[15*8:])
+	f.IP = le.Uint64(b[16*8:])
+	f.Flags = le.Uint64(b[17*8:])
 }
 
 // Signal is a signal with the state of the interrupted thread, as a frame records it.
@@ -100,9 +139,7 @@ func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	c := b[frameContext:]
 	le.PutUint64(c[contextFlags:], hasExtended|hasSegments)
 	d.Stack.Put(c[contextStack:])
-	for i, r := range registers(f) {
-		le.PutUint64(c[contextRegs+8*i:], *r)
-	}
+	putRegisters((*[registersSize]byte)(c[contextRegs:]), f)
 	le.PutUint16(c[contextCS:], amd64.UserCodeSelector)
 	le.PutUint16(c[contextCS+6:], amd64.UserDataSelector)
 	le.PutUint64(c[contextCode:], f.Code)
@@ -141,9 +178,7 @@ func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint6
 
 // Registers sets the general registers of a thread.
 func (c Context) Registers(f *amd64.Frame) {
-	for i, r := range registers(f) {
-		*r = binary.LittleEndian.Uint64(c[contextRegs+8*i:])
-	}
+	loadRegisters(f, (*[registersSize]byte)(c[contextRegs:]))
 }
 
 // Vectors returns the address of the vector registers; 0: none.

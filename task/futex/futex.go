@@ -41,7 +41,7 @@ type Waiter[K comparable] struct {
 	Thread   uint32 // thread ID, for a PI futex
 	Priority int    // for a PI futex: the waiter with the highest priority gets the lock first
 
-	// Woken belongs to the caller, which uses it to block and wake the thread.
+	// Woken belongs to the caller, which blocks and wakes the thread with it.
 	Woken chan struct{}
 
 	// Place belongs to the caller, which may have several tables: the number of the one that contains the waiter. 0: none.
@@ -68,23 +68,46 @@ func (w *Waiter[K]) Waiting() bool { return w.queued }
 // ForLock reports whether the waiter waits, or has waited last, for the lock of a PI futex.
 func (w *Waiter[K]) ForLock() bool { return w.pi }
 
-// Table holds the queues. The zero value is empty.
+// Table holds the queues. The zero value is empty. Each operation searches the list of queues, which is less work than a map for
+// the few futexes that have waiters at the same time.
 type Table[K comparable] struct {
-	queues map[K][]*Waiter[K]
+	queues []queue[K]   // one for each futex with waiters, in no order
 	owners map[K]uint32 // for each PI futex with waiters, the thread that owns it
+}
+
+// queue holds the waiters of one futex in order of arrival.
+type queue[K comparable] struct {
+	key     K
+	waiters []*Waiter[K]
+}
+
+// queue returns the queue of a futex, or nil. It is valid until the next change of the Table.
+func (t *Table[K]) queue(key K) *queue[K] {
+	for i := range t.queues {
+		if q := &t.queues[i]; q.key == key {
+			return q
+		}
+	}
+	return nil
+}
+
+// waiters returns the waiters of a futex in order of arrival.
+func (t *Table[K]) waiters(key K) []*Waiter[K] {
+	if q := t.queue(key); q != nil {
+		return q.waiters
+	}
+	return nil
 }
 
 // Wait puts a waiter at the end of a queue. bitset is not zero.
 func (t *Table[K]) Wait(key K, w *Waiter[K], bitset uint32) {
-	if t.queues == nil {
-		t.queues = map[K][]*Waiter[K]{}
-	}
 	w.key, w.bitset, w.queued, w.pi = key, bitset, true, false
-	q := t.queues[key]
-	if q == nil {
-		q = w.queue[:0]
+	if q := t.queue(key); q != nil {
+		q.waiters = append(q.waiters, w)
+		return
 	}
-	t.queues[key] = append(q, w)
+	w.queue[0] = w
+	t.queues = append(t.queues, queue[K]{key, w.queue[:]})
 }
 
 // Cancel removes a waiter whose wait ends by timeout or signal. It returns false if the waiter was not waiting any more:
@@ -104,7 +127,11 @@ func (t *Table[K]) Wake(key K, n int, bitset uint32) []*Waiter[K] {
 
 // take removes up to n waiters for which the function match returns true.
 func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Waiter[K]) {
-	left := slices.DeleteFunc(t.queues[key], func(w *Waiter[K]) bool {
+	q := t.queue(key)
+	if q == nil {
+		return nil
+	}
+	q.waiters = slices.DeleteFunc(q.waiters, func(w *Waiter[K]) bool {
 		if len(taken) >= n || !match(w) {
 			return false
 		}
@@ -115,11 +142,13 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 		taken = append(taken, w)
 		return true
 	})
-	if len(left) == 0 {
-		delete(t.queues, key)
-		delete(t.owners, key)
-	} else {
-		t.queues[key] = left
+	if len(q.waiters) == 0 {
+		if len(t.owners) > 0 {
+			delete(t.owners, key)
+		}
+		last := len(t.queues) - 1
+		*q, t.queues[last] = t.queues[last], queue[K]{}
+		t.queues = t.queues[:last]
 	}
 	return taken
 }
@@ -130,7 +159,7 @@ func (t *Table[K]) take(key K, match func(*Waiter[K]) bool, n int) (taken []*Wai
 func (t *Table[K]) Requeue(from, to K, wake, move int) (woken []*Waiter[K], moved int) {
 	woken = t.Wake(from, wake, AnyBit)
 	if from == to {
-		return woken, min(move, len(t.queues[from]))
+		return woken, min(move, t.Count(from))
 	}
 	for _, w := range t.Wake(from, move, AnyBit) {
 		t.Wait(to, w, w.bitset)
@@ -150,7 +179,7 @@ func (t *Table[K]) MoveTo(o *Table[K], from, to K, wake, move int) (woken, moved
 }
 
 // Count returns the number of waiters of a futex.
-func (t *Table[K]) Count(key K) int { return len(t.queues[key]) }
+func (t *Table[K]) Count(key K) int { return len(t.waiters(key)) }
 
 // Empty reports whether no thread waits for any futex.
 func (t *Table[K]) Empty() bool { return len(t.queues) == 0 }

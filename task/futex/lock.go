@@ -22,7 +22,7 @@ func (t *Table[K]) own(key K, owner uint32) {
 // Plain reports whether all waiters of a futex wait by FUTEX_WAIT. Other waiters cannot be woken by FUTEX_WAKE, nor moved by
 // FUTEX_REQUEUE (EINVAL).
 func (t *Table[K]) Plain(key K) bool {
-	return !slices.ContainsFunc(t.queues[key], func(w *Waiter[K]) bool { return w.pi || w.Target != nil })
+	return !slices.ContainsFunc(t.waiters(key), func(w *Waiter[K]) bool { return w.pi || w.Target != nil })
 }
 
 // Blocks reports whether a thread that waits for a PI futex would cause a deadlock: the owner is the thread itself, or waits
@@ -55,7 +55,7 @@ func (t *Table[K]) Owned(thread uint32) (keys []K) {
 // Movable returns up to n waiters of a futex, in order of arrival. ok is false if one of them has not requested to be
 // moved to the second futex (to), which is a PI futex (EINVAL).
 func (t *Table[K]) Movable(from, to K, n int) (list []*Waiter[K], ok bool) {
-	q := t.queues[from]
+	q := t.waiters(from)
 	list = slices.Clone(q[:min(n, len(q))])
 	for _, w := range list {
 		if w.Target == nil || *w.Target != to {

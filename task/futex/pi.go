@@ -52,7 +52,7 @@ func (t *Table[K]) pass(key K) (uint32, *Waiter[K]) {
 
 // Highest returns the waiter that gets the lock next, or nil. The owner inherits its priority.
 func (t *Table[K]) Highest(key K) (first *Waiter[K]) {
-	for _, w := range t.queues[key] {
+	for _, w := range t.waiters(key) {
 		if first == nil || w.Priority > first.Priority {
 			first = w
 		}

@@ -103,11 +103,19 @@ func (o *Objects) plain(b *bucket, key mem.Location) bool {
 	return l.table.Count(key) == 0
 }
 
+// wake resumes a waiter that was removed from its queue. After the store, the thread may use the waiter for another wait.
+func wake(w *waiter) {
+	w.Place.Store(0)
+	select {
+	case w.Woken <- struct{}{}:
+	default: // the thread has not yet received an earlier value, and will look again
+	}
+}
+
 // rouse resumes waiters that were removed from the queues. The caller holds the lock of their bucket.
 func rouse(all []*waiter) int {
 	for _, w := range all {
-		w.Place.Store(0)
-		w.Woken <- struct{}{}
+		wake(w)
 	}
 	return len(all)
 }
@@ -175,8 +183,8 @@ func (l *locks) forget(w *waiter) {
 
 // pass resumes a waiter that was removed from the table because it has got its futex. The caller holds mu.
 func (l *locks) pass(w *waiter) {
-	l.forget(w)
-	w.Woken <- struct{}{}
+	delete(l.waiting, w.Thread)
+	wake(w)
 }
 
 // waiterOf returns the waiter of a thread that waits for a PI futex, or nil. The caller holds mu.

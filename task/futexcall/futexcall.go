@@ -13,20 +13,21 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/futex"
 )
 
 // Thread is the state of a thread for these calls.
 type Thread struct {
-	// waiter waits for a futex. A waker sends on the waiter's channel, and the waiting thread receives. The channel has
-	// capacity 1, is never closed, and is never full, because a waker sends once after each beginning of a wait.
+	// waiter waits for a futex. Its channel is the bell of the thread's file.Interrupt, because the runtime waits for one
+	// channel with much less work than for two. So a value in the channel alone means only that the thread has to look again.
 	waiter waiter
 	robust uint64 // address of the list of robust futexes; 0: none. Accessed atomically
 	left   bool   // the thread has ended and owns no PI futex any more; guarded by locks.mu
 }
 
-// Init prepares the state of a new thread.
-func (t *Thread) Init() { t.waiter.Woken = make(chan struct{}, 1) }
+// Init prepares the state of a new thread, which waits with i.
+func (t *Thread) Init(i *file.Interrupt) { t.waiter.Woken = i.Bell() }
 
 // RobustHeadSize is the size of a struct robust_list_head.
 const RobustHeadSize = 24

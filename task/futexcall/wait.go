@@ -53,15 +53,22 @@ func (t task) enqueue(key mem.Location, w *waiter, addr uint64, value, bits uint
 
 // await waits until another thread wakes w, which is in the queue of a futex. Errors: ETIMEDOUT, EINTR.
 func (t task) await(w *waiter, most time.Duration) linux.Errno {
-	errno := t.Await(w.Woken, most)
-	if errno == 0 {
-		return 0
+	var end time.Time
+	if most >= 0 {
+		end = time.Now().Add(most)
 	}
-	if !t.cancel(w) { // the thread was woken between the end of its wait and this point
-		<-w.Woken
-		return 0
+	for {
+		errno := t.Await(w.Woken, most)
+		switch {
+		case errno != 0 && t.cancel(w):
+			return errno
+		case w.Place.Load() == 0:
+			return 0
+		}
+		if most >= 0 { // the value in the channel was not for this wait
+			most = max(time.Until(end), 0)
+		}
 	}
-	return errno
 }
 
 // wake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. Errors: EINVAL.

@@ -2,6 +2,7 @@
 package mapped
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -23,7 +24,8 @@ import (
 // Other file systems are read-only, or have no content that a program changes. There a file has one cache.File as
 // long as its attributes are unchanged.
 type Files struct {
-	cache *cache.Cache
+	cache  *cache.Cache
+	memory mem.Memory
 
 	mu    sync.Mutex
 	known map[fs.Node]*File
@@ -47,8 +49,10 @@ type File struct {
 	held   int // number of calls that are about to map the file, so that it must not be released
 }
 
-// New returns the Files whose pages are in the page cache c.
-func New(c *cache.Cache) *Files { return &Files{cache: c, known: map[fs.Node]*File{}} }
+// New returns the Files whose pages are in the page cache c. Rings of packet sockets get pages of m.
+func New(c *cache.Cache, m mem.Memory) *Files {
+	return &Files{cache: c, memory: m, known: map[fs.Node]*File{}}
+}
 
 // pager reads and writes pages of a file through a handle of its file system.
 type pager struct{ handle atomic.Pointer[fs.Handle] }
@@ -256,9 +260,16 @@ func (s *Files) releaseUnused() {
 	})
 }
 
-// Request sets the fields of q, a request of mmap(2), that depend on the file open at fd. It returns the file with a
-// reference, which Unhold drops. Errors: EBADF, EACCES, ENODEV.
-func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (*File, linux.Errno) {
+// Request sets the fields of q, a request of mmap(2), that depend on the file or the packet socket open at fd. The caller
+// maps the file, and then calls release. Errors: EBADF, EACCES, ENODEV; EINVAL and ENOMEM for a socket.
+func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (release func(), errno linux.Errno) {
+	if r, inode, errno := p.RingAt(fd, int(q.Flags), int64(q.Offset)); errno != linux.ENODEV {
+		if errno != 0 {
+			return nil, errno
+		}
+		const socketDevice = 8 // minor number of the file system of sockets
+		return s.requestRing(q, r, mem.Label{Path: fmt.Sprintf("socket:[%d]", inode), Inode: inode, Minor: socketDevice})
+	}
 	f, errno := p.ForMapping(fd)
 	if errno != 0 {
 		return nil, errno
@@ -272,7 +283,7 @@ func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (*File, linux.
 	}
 	m := s.Object(f)
 	q.Object = m.File
-	return m, 0
+	return func() { s.Unhold(m) }, 0
 }
 
 // Flush writes all changed pages back, and releases unused files. It runs at the end of a process.
