@@ -180,7 +180,10 @@ func (k *core) setAction(n int32, addr, old, size uint64) int64 {
 // discardSignal removes a signal from the pending signals of all threads.
 func (k *core) discardSignal(n signal.Number) {
 	for id := thread.ID(1); id <= k.threads.Last(); id++ {
-		k.threads.At(id).Pending &^= uint64(signal.Of(n))
+		th := k.threads.At(id)
+		th.Pending &^= uint64(signal.Of(n))
+		th.Sampled = th.Sampled && n != signal.Profile
+		th.Rung = th.Rung && n != signal.Urgent
 	}
 }
 

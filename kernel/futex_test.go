@@ -57,6 +57,7 @@ func TestFutexRequeue(t *testing.T) {
 		{futexCmpRequeue, 1, most, 1, -int64(linux.EAGAIN)},
 		{futexRequeue, 1 << 31, 0, 0, -int64(linux.EINVAL)}, // negative
 		{futexCmpRequeue, 0, 1 << 31, 0, -int64(linux.EINVAL)},
+		{futexCmpRequeue, 1 << 31, 0, 1, -int64(linux.EINVAL)},
 	} {
 		u := newUsers(t, 1)[0]
 		at := u.memory(1, protRead|protWrite)

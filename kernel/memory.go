@@ -112,10 +112,13 @@ func (k *core) munmap(addr, size uint64) int64 {
 
 // mprotect implements mprotect(2). It returns ENOMEM if a part of the range is not mapped.
 func (k *core) mprotect(addr, size uint64, prot int) int64 {
+	given := size
 	size = pages(size)
 	switch rights := rightsOf(prot); {
 	case addr%amd64.PageSize != 0:
 		return -int64(linux.EINVAL)
+	case size < given:
+		return -int64(linux.ENOMEM)
 	case size == 0:
 		return 0
 	case !k.dynamic.Covered(addr, addr+size, 0):

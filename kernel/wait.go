@@ -83,15 +83,15 @@ func (k *core) futex(c *cpu, f *amd64.Frame) (int64, bool) {
 	case futexWake:
 		return int64(k.threads.Wake(addr, int(int32(f.DX)), 0)), true
 	case futexRequeue, futexCmpRequeue:
+		wake, move := int(int32(f.DX)), int(int32(f.R10))
+		if wake < 0 || move < 0 {
+			return -int64(linux.EINVAL), true
+		}
 		if !k.touch(addr, 4, space.Read) {
 			return -int64(linux.EFAULT), true
 		}
 		if operation == futexCmpRequeue && *word32(addr) != uint32(f.R9) {
 			return -int64(linux.EAGAIN), true
-		}
-		wake, move := int(int32(f.DX)), int(int32(f.R10))
-		if wake < 0 || move < 0 {
-			return -int64(linux.EINVAL), true
 		}
 		return int64(k.threads.Wake(addr, wake+move, 0)), true
 	case futexWait, futexWaitBitset:

@@ -96,7 +96,10 @@ func (p *Process) RingAt(fd, flags int, offset int64) (r *packet.Ring, inode uin
 	if errno := s.MayMap(flags, offset); errno != 0 {
 		return nil, 0, errno
 	}
-	return s.Mapped(), o.Number(&p.serial), 0
+	if r = s.Mapped(); r == nil { // another thread has removed the ring
+		return nil, 0, linux.EINVAL
+	}
+	return r, o.Number(&p.serial), 0
 }
 
 // packetSocketAt returns the packet socket of fd, if it is one.

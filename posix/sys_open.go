@@ -86,12 +86,18 @@ func (p *Process) descriptorIn(path string) (int, bool) {
 // terminalPath is the path of the process's terminal (tty(4)).
 const terminalPath = "/dev/tty"
 
+// hasRoom reports whether an open with these flags gets a descriptor. It is called first, so that an open that gets no
+// descriptor neither creates nor truncates a file.
+func (p *Process) hasRoom(flags int) bool {
+	return flags&(linux.O_CREAT|linux.O_TRUNC) == 0 || !p.fds.Full(p.mostFiles())
+}
+
 // OpenAt implements openat(2). It opens FIFOs, the terminal, and links to descriptors in /proc/self/fd
 // itself; fs.View.Open opens all other files. Opening a FIFO may block. Errors: those of fs.View.Open,
 // EBADF, ENXIO, EMFILE.
 func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, Errno) {
-	if flags&(linux.O_CREAT|linux.O_TRUNC) != 0 && p.fds.Full(p.mostFiles()) {
-		return -1, linux.EMFILE // checked first, so that no file is created or truncated
+	if !p.hasRoom(flags) {
+		return -1, linux.EMFILE
 	}
 	if fd, ok := p.descriptorIn(path); ok && flags&linux.O_NOFOLLOW == 0 {
 		return p.openAgain(fd, flags)

@@ -68,6 +68,9 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	if bounds == 0 {
 		return p.OpenAt(dirfd, path, int(how.Flags), uint32(how.Mode))
 	}
+	if !p.hasRoom(int(how.Flags)) {
+		return -1, linux.EMFILE
+	}
 	scoped := bounds&(fs.Beneath|fs.InRoot) != 0
 	if _, magic := p.descriptorIn(path); magic && !scoped && how.Flags&linux.O_NOFOLLOW == 0 {
 		if bounds == fs.NoCrossing {

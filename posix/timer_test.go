@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/posix/timer"
 )
 
 // sent is a signal that a timer has sent.
@@ -67,7 +68,7 @@ func TestInterval(t *testing.T) {
 			t.Errorf("%+v, %v", old, errno)
 		}
 		time.Sleep(10 * time.Second)
-		want := []sent{{Expiry{Signal: linux.SIGALRM}, 3 * time.Second}, {Expiry{Signal: linux.SIGALRM}, 4 * time.Second}}
+		want := []sent{{Expiry{Signal: linux.SIGALRM, Timer: timer.Interval}, 3 * time.Second}, {Expiry{Signal: linux.SIGALRM, Timer: timer.Interval}, 4 * time.Second}}
 		if all := got(); !slices.Equal(all, want) {
 			t.Errorf("%v, want %v", all, want)
 		}

@@ -1,8 +1,11 @@
 package task
 
 import (
+	"math"
+
 	"loam/abi/linux"
 	"loam/posix"
+	"loam/posix/timer"
 	"loam/task/family"
 	"loam/task/signal"
 )
@@ -20,7 +23,11 @@ func (p *Process) sendTimer(e posix.Expiry) (merged bool, errno linux.Errno) {
 	if e.Signal == 0 {
 		return false, 0
 	}
-	i := signal.TimerInfo(signal.Number(e.Signal), e.Timer, e.Value, uint32(e.Overrun))
+	if e.Timer == timer.Interval {
+		p.send(to, signal.Info{Signal: signal.Number(e.Signal), Code: signal.CodeKernel})
+		return false, 0
+	}
+	i := signal.TimerInfo(signal.Number(e.Signal), e.Timer, e.Value, uint32(min(e.Overrun, math.MaxInt32)))
 	if p.signals != nil {
 		pending := p.signals.Overrun
 		if to != nil {

@@ -55,7 +55,6 @@ func (s *FileSystem) locate(ino uint32, i disk.Inode, logical uint64) (run, erro
 func (o *op) setDelayed(ino uint32, blocks span.Set) {
 	s := o.s
 	old := s.delayed[ino]
-	s.known.ForgetAttr(ino) // the number of blocks changes
 	set := func(was, blocks span.Set) {
 		s.reserved += blocks.Blocks() - was.Blocks()
 		s.spans += len(blocks) - len(was)

@@ -97,7 +97,7 @@ func TestInotifyAsOnLinux(t *testing.T) {
 	s.call(linux.SYS_MKDIR, s.text("dir/sub"), 0o755)
 	s.call(linux.SYS_RMDIR, s.text("dir/sub"))
 	look()
-	for _, mask := range []uint64{0, all, 1 << 20} {
+	for _, mask := range []uint64{0, all, 1 << 20, linux.IN_CREATE | 1<<20, 1 << 13, linux.IN_ONLYDIR} {
 		s.call(linux.SYS_INOTIFY_ADD_WATCH, queue, s.text("absent"), mask)
 		s.call(linux.SYS_INOTIFY_ADD_WATCH, queue, noAddress, mask)
 		s.call(linux.SYS_INOTIFY_ADD_WATCH, f, s.text("dir"), mask)

@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix"
+	"loam/posix/file"
 )
 
 // System calls that accept a descriptor of any kind.
@@ -29,7 +30,7 @@ func (c Caller) readSmall(o *posix.Opened, fd int, addr uint64, b []byte) (uint6
 		errno = c.Process.CheckMemory(fd, addr)
 	}
 	if errno != 0 {
-		return fail(errno)
+		return 0, c.orClosed(fd, errno, (*file.Description).MayRead)
 	}
 	n, errno := c.Process.ReadOpened(o, b)
 	if errno == 0 {

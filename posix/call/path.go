@@ -260,7 +260,7 @@ func memfdCreate(c Caller, a Args) (uint64, linux.Errno) {
 
 func inotifyAddWatch(c Caller, a Args) (uint64, linux.Errno) {
 	const bits = 0xf700_efff // all events and flags of inotify(7)
-	if uint32(a.A3)&bits == 0 {
+	if mask := uint32(a.A3); mask == 0 || mask&^bits != 0 {
 		return fail(linux.EINVAL)
 	}
 	name, errno := c.path(a.A2)

@@ -201,9 +201,9 @@ func (i *Inotify) put(watch int32, mask, cookie uint32, name string) {
 	i.bytes += len(b)
 }
 
-// ValidMask reports whether a mask requests an event, and has no flags that contradict each other.
+// ValidMask reports whether a mask has no flags that contradict each other.
 func ValidMask(mask uint32) bool {
-	return mask&(ofFile|ofName|ofSelf) != 0 && (mask&linux.IN_MASK_ADD == 0 || mask&linux.IN_MASK_CREATE == 0)
+	return mask&linux.IN_MASK_ADD == 0 || mask&linux.IN_MASK_CREATE == 0
 }
 
 // Add adds a watch on a file, or changes the existing one. It returns the watch descriptor. Errors: EEXIST.

@@ -189,8 +189,11 @@ func (s *UDPSocket) setGroupFilter(level, name int, value []byte) linux.Errno {
 
 // OptionFor implements getsockopt of IP_MSFILTER and MCAST_MSFILTER. request is the program's buffer, which contains the
 // group and the maximum number of sources. The result has at most that number of sources, and the total number. Errors:
-// EINVAL, ENODEV; EADDRNOTAVAIL if the socket has not joined the group.
+// EINVAL, ENODEV; EADDRNOTAVAIL if the socket has not joined the group; ENOPROTOOPT for another option.
 func (s *UDPSocket) OptionFor(level, name int, request []byte) ([]byte, linux.Errno) {
+	if !IsFilterOption(level, name) {
+		return nil, linux.ENOPROTOOPT
+	}
 	r, errno := readFilterRequest(level, name, request)
 	if errno != 0 {
 		return nil, errno

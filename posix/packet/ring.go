@@ -30,11 +30,13 @@ type Ring struct {
 	arrived  func(*stack.LinkFrame) time.Time
 	station  func(*stack.LinkFrame) socket.Address // returns the address of a frame's sender
 
-	mu     sync.Mutex // guards the fields below
+	mapping sync.Mutex // guards the mappings; it may be held while memory is allocated or freed
+	memory  fs.Memory  // set if a Go program has mapped the ring
+	shared  Shared     // set if Linux processes have mapped the ring
+	maps    int        // number of mappings
+
+	mu     sync.Mutex // guards the fields below; taken for each frame, and after mapping
 	pages  [][]byte   // content of the ring, page by page; nil: not mapped
-	memory fs.Memory  // set if a Go program has mapped the ring
-	shared Shared     // set if Linux processes have mapped the ring
-	maps   int        // number of mappings
 	next   int        // index of the slot or block that is written next
 	losing bool       // the last frame was dropped because the ring was full
 
@@ -132,8 +134,8 @@ func (r *Ring) size() int64 { return int64(r.request.blockSize * r.request.block
 // Map implements mapping.Object. The first call allocates the memory of the ring. Errors: ENOMEM; EINVAL unless size is the
 // size of the whole ring; ENODEV if a Linux process has mapped the ring.
 func (r *Ring) Map(size int64, reserve fs.Reserve) (fs.Memory, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mapping.Lock()
+	defer r.mapping.Unlock()
 	switch {
 	case size != r.size():
 		return nil, linux.EINVAL
@@ -169,8 +171,8 @@ type Shared interface {
 // it calls allocate with the size of the ring. Count reports further mappings and their ends. Errors: those of allocate;
 // EINVAL unless size is the size of the whole ring; ENODEV if a Go program has mapped the ring.
 func (r *Ring) Share(size int64, allocate func(size int64) (Shared, error)) (Shared, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mapping.Lock()
+	defer r.mapping.Unlock()
 	switch {
 	case size != r.size():
 		return nil, linux.EINVAL
@@ -195,17 +197,20 @@ func (r *Ring) Share(size int64, allocate func(size int64) (Shared, error)) (Sha
 
 // Count adds n to the number of mappings by Linux processes. The end of the last mapping releases the memory.
 func (r *Ring) Count(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mapping.Lock()
+	defer r.mapping.Unlock()
 	if r.maps += n; r.maps == 0 {
+		r.stop()
 		r.shared.Drop()
-		r.shared, r.pages, r.open = nil, nil, false
+		r.shared = nil
 	}
 }
 
 // start begins to fill the ring, whose content is zero. It writes the constant fields of all blocks, because a program that
 // waits for a block may read them early.
 func (r *Ring) start(pages [][]byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.pages, r.next, r.open = pages, 0, false
 	if r.version != linux.TPACKET_V3 {
 		return
@@ -216,6 +221,13 @@ func (r *Ring) start(pages [][]byte) {
 		r.put32(b+4, blockHeader)
 		r.put32(b+16, uint32(r.firstFrame()))
 	}
+}
+
+// stop ends filling the ring before its memory is freed.
+func (r *Ring) stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pages, r.open = nil, false
 }
 
 // write copies b to an offset in the ring.
@@ -239,11 +251,12 @@ func (r *Ring) firstFrame() int { return blockHeader + alignUp(r.request.private
 
 // Unmap implements mapping.Object.
 func (r *Ring) Unmap() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mapping.Lock()
+	defer r.mapping.Unlock()
 	if r.maps--; r.maps == 0 {
+		r.stop()
 		r.memory.Free()
-		r.memory, r.pages, r.open = nil, nil, false
+		r.memory = nil
 	}
 }
 
@@ -252,8 +265,8 @@ func (r *Ring) Close() error { return nil }
 
 // isMapped reports whether the program has mapped the ring.
 func (r *Ring) isMapped() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.mapping.Lock()
+	defer r.mapping.Unlock()
 	return r.maps > 0
 }
 

@@ -319,7 +319,7 @@ func (t *socketTable) header() string {
 	return procSocketHeader
 }
 
-// procTCP and procTCP6 list the bound TCP sockets of a family.
+// procTCP and procTCP6 list the TCP sockets of a family that listen or are connected.
 func (p *View) procTCP() string { return p.procTCPOf(false) }
 
 func (p *View) procTCP6() string { return p.procTCPOf(true) }
@@ -331,8 +331,10 @@ func (p *View) procTCPOf(six bool) string {
 		if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 			continue
 		}
-		peer, _ := s.Peer()
-		table.add(s.Local(), peer, s.State(), fd)
+		if state := s.State(); state != inet.StateClose { // as on Linux, a socket that is only bound is not listed
+			peer, _ := s.Peer()
+			table.add(s.Local(), peer, state, fd)
+		}
 	}
 	return table.header() + table.text.String()
 }

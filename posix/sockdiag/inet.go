@@ -2,6 +2,7 @@ package sockdiag
 
 import (
 	"encoding/binary"
+	"math"
 	"net/netip"
 
 	"loam/abi/linux"
@@ -160,13 +161,18 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 		}
 		return v
 	}
-	if v := value(linux.IPPROTO_IP, linux.IP_TOS); wants(linux.INET_DIAG_TOS) && len(v) > 0 {
-		netlink.Attribute(&b, linux.INET_DIAG_TOS, v[:1])
-	}
-	if s.IsInet6() {
-		if v := value(linux.IPPROTO_IPV6, linux.IPV6_TCLASS); wants(linux.INET_DIAG_TCLASS) && len(v) > 0 {
-			netlink.Attribute(&b, linux.INET_DIAG_TCLASS, v[:1])
+	// add adds the first bytes of an option's value as an attribute, if it is requested: some values are expensive to get.
+	add := func(attribute uint16, level, name, most int) {
+		if !wants(int(attribute)) {
+			return
 		}
+		if v := value(level, name); len(v) > 0 {
+			netlink.Attribute(&b, attribute, v[:min(len(v), most)])
+		}
+	}
+	add(linux.INET_DIAG_TOS, linux.IPPROTO_IP, linux.IP_TOS, 1)
+	if s.IsInet6() {
+		add(linux.INET_DIAG_TCLASS, linux.IPPROTO_IPV6, linux.IPV6_TCLASS, 1)
 		if state == inet.StateListen || state == inet.StateClose {
 			netlink.Attribute(&b, linux.INET_DIAG_SKV6ONLY, []byte{onlyIPv6(s, value(linux.IPPROTO_IPV6, linux.IPV6_V6ONLY))})
 		}
@@ -181,12 +187,8 @@ func (q *inetRequest) attributes(b []byte, s inetSocket, state byte) []byte {
 	if q.protocol != linux.IPPROTO_TCP {
 		return b
 	}
-	if v := value(linux.IPPROTO_TCP, linux.TCP_INFO); wants(linux.INET_DIAG_INFO) && v != nil {
-		netlink.Attribute(&b, linux.INET_DIAG_INFO, v)
-	}
-	if v := value(linux.IPPROTO_TCP, linux.TCP_CONGESTION); wants(linux.INET_DIAG_CONG) && v != nil {
-		netlink.Attribute(&b, linux.INET_DIAG_CONG, v)
-	}
+	add(linux.INET_DIAG_INFO, linux.IPPROTO_TCP, linux.TCP_INFO, math.MaxInt)
+	add(linux.INET_DIAG_CONG, linux.IPPROTO_TCP, linux.TCP_CONGESTION, math.MaxInt)
 	return b
 }
 

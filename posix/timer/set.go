@@ -17,10 +17,13 @@ import (
 type Expiry struct {
 	Signal  int    // 0: no signal is sent, and only errors are returned
 	Thread  int32  // the thread to which the signal is sent; 0: the process
-	Timer   int32  // ID of a timer of timer_create(2)
+	Timer   int32  // ID of a timer of timer_create(2), or Interval
 	Value   uint64 // value for the signal handler (sigev_value)
 	Overrun uint64 // number of expirations after the first that this signal reports
 }
+
+// Interval is the Timer of setitimer(2) in an Expiry. Its signals have no value, and are never merged.
+const Interval = -1
 
 // Sender sends the signal of a timer. If a signal of this timer is still pending, Sender adds the expirations to the pending
 // signal, and merged is true. Errors: ESRCH.
@@ -84,7 +87,7 @@ type signalTimer struct {
 
 // newTimer makes a timer that is not armed. Errors: EINVAL for an unknown clock, EOPNOTSUPP for a clock without timers.
 func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
-	t := &signalTimer{}
+	t := &signalTimer{id: Interval}
 	notify := func(n uint64) {
 		t.mu.Lock()
 		defer t.mu.Unlock()

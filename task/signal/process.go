@@ -1,6 +1,9 @@
 package signal
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Process holds the signal state that the threads of a process share.
 type Process struct {
@@ -201,7 +204,7 @@ func (q *queue) overrun(i Info) bool {
 	if at < 0 {
 		return false
 	}
-	q.infos[at].UID += i.UID + 1
+	q.infos[at].UID = uint32(min(uint64(q.infos[at].UID)+uint64(i.UID)+1, math.MaxInt32))
 	return true
 }
 

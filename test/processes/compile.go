@@ -71,9 +71,6 @@ func (b *built) addSources(ctx context.Context) error {
 
 // addCompiler adds the parts of gcc, the headers and the libraries that the compilation needs.
 func (b *built) addCompiler(ctx context.Context) error {
-	if b.lacksFor(workload{name: "git"}) {
-		return nil
-	}
 	if err := os.Symlink("dash", filepath.Join(b.root, "usr/bin/sh")); err != nil {
 		return err
 	}

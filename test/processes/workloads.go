@@ -40,14 +40,7 @@ func (b *built) add(program string) error {
 	}
 	delete(files, "")
 	for to, from := range files {
-		data, err := os.ReadFile(from)
-		if err == nil {
-			err = os.MkdirAll(filepath.Join(b.root, filepath.Dir(to)), 0o755)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join(b.root, to), data, 0o755)
-		}
-		if err != nil {
+		if err := copyFile(from, filepath.Join(b.root, to)); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,7 @@
 // prints one line of JSON for each row: its name, and the nanoseconds of one operation. Package test/processes runs it on Loam and
 // on Linux.
 //
-//	files small FOLDER COUNT SYNCED     create, list, read, rename and remove COUNT files of 1 KiB, and create SYNCED files with fsync
+//	files small FOLDER COUNT SYNCED     create, lstat, read, rename and remove COUNT files of 1 KiB, and create SYNCED files with fsync
 //	files time NAME COMMAND...          run a command once
 //	files nothing                       end at once
 package main

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -171,7 +172,7 @@ func proc() {
 	cmd := exec.Command("/bin/sleep", "100")
 	none(cmd.Start())
 	var line []byte
-	for len(line) == 0 { // Start returns when execve closes the pipe, and Linux sets the arguments after that
+	for start := time.Now(); len(line) == 0 && time.Since(start) < 10*time.Second; { // Start returns when execve closes the pipe, and Linux sets the arguments after that
 		line = must(os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", cmd.Process.Pid)))
 	}
 	name := must(os.ReadFile(fmt.Sprintf("/proc/%d/comm", cmd.Process.Pid)))
