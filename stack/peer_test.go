@@ -24,7 +24,7 @@ import (
 //	wantNone  nothing is on the wire now
 //	advance   let time pass
 //
-// and each expectation has the sentence that it checks. The content of a frame is written
+// and each expectation takes the sentence of the RFC that it checks. The content of a frame is written
 // as in seen.String:
 //
 //	arp who-has 10.0.0.2 tell 10.0.0.1

@@ -15,7 +15,7 @@ var (
 	// The last of three fragments of an echo request, 2960 bytes into it.
 	capturedFragment = unhex(`45 00 0044 3cbe 0172 40 01 2479 0a00020f 0a000202
 		88898a8b8c8d8e8f909192939495969798999a9b9c9d9e9fa0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7`)
-	// The header of a TCP segment marked ECT(0), without what follows.
+	// The IPv4 header of a TCP segment marked ECT(0).
 	capturedECT = unhex(`45 02 0088 4b3a 4000 40 06 d723 0a00020f 0a000202`)
 )
 

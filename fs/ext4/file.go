@@ -32,7 +32,7 @@ func (h handle) ReadStorage(p []byte, offset int64) (int, error) {
 	return h.readRuns(p, offset, h.n.s.readRun)
 }
 
-// readRuns reads from runs of the file by the function read, which reads from one run.
+// readRuns reads a part of the file. It calls the function read for each run, which is a range of contiguous blocks.
 func (h handle) readRuns(p []byte, offset int64, read func(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error)) (int, error) {
 	s := h.n.s
 	s.mu.RLock()

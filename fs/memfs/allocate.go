@@ -234,7 +234,8 @@ func (f *file) zeroPaged(offset, end int64) error {
 	return nil
 }
 
-// movePaged moves n bytes in the page cache, a page at a time, from the end if they move backwards. Holes become zeros.
+// movePaged moves n bytes in the page cache, a page at a time. If to is after from, it begins with the last
+// page, so that no byte is overwritten before it is moved. Holes become zeros.
 func (f *file) movePaged(from, to, n int64) error {
 	var piece page
 	for done := int64(0); done < n; {

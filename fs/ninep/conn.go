@@ -91,7 +91,8 @@ func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
 	return c
 }
 
-// begin sends a request. lazy allows it to be sent later, with others. The caller then calls wait, if k.done is not nil.
+// begin sends a request. lazy allows it to be sent later, with others. If k.done is not nil,
+// the caller must call wait to get the reply.
 func (c *conn) begin(t Type, m Message, k *call, lazy bool) {
 	k.kind = t
 	tag := <-c.tags

@@ -31,7 +31,7 @@ type names struct {
 	reading bool          // the program reads files of a subdirectory
 	batches int           // number of batches that were fetched ahead
 	dirs    int           // number of subdirectories in listing
-	mark    bool          // see continueAhead
+	mark    bool          // when the program lists this directory again, more directories are listed in advance
 	fetches chan struct{} // closed when the running fetch has ended; nil: none runs
 }
 

@@ -35,7 +35,7 @@ var asksTheHost = map[string]string{
 // onHost reports whether a file may use constants of package syscall.
 func onHost(f *goFile) bool {
 	if strings.Count(f.Path, "/") == 1 && strings.HasPrefix(f.Path, "unikernel/") {
-		return true // unikernel itself builds and runs programs on the host
+		return true // package unikernel, but not its subpackages, builds and runs programs on the host
 	}
 	for prefix := range asksTheHost {
 		if strings.HasPrefix(f.Path, prefix) {

@@ -17,9 +17,9 @@ func (p *Profile) Set(used, first, interval int64) {
 	}
 }
 
-// Next returns the CPU time at which the timer expires, or Never. process is the interval of the process's timer; 0
-// means that it is off. If the process's timer applies and is not armed on this thread yet, Next returns 0, so that the
-// kernel calls Due, which arms it.
+// Next returns the CPU time at which p expires, or Never. process is the interval of setitimer(2), which applies to all
+// threads without a timer of their own; 0 means that it is off. If it applies and p is not armed yet, Next returns 0, so
+// that the kernel calls Due, which arms p.
 func (p *Profile) Next(process int64) int64 {
 	switch {
 	case p.next != 0 && (p.Own || process != 0):

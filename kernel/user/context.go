@@ -40,7 +40,7 @@ var (
 // Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick.
 type Context struct {
 	page  *page
-	at    uint64 // physical address of the page
+	at    uint64 // physical address of page
 	space *Space
 	since uint64 // value of the time stamp counter at the last call of Spent
 }

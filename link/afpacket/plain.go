@@ -36,7 +36,8 @@ type writer struct {
 	messages *fd.Messages
 }
 
-// openPlain opens a plain queue on the interface with the given index.
+// openPlain opens a queue that sends and receives by sendmmsg and recvmmsg, without a shared ring. index is the index of
+// the interface.
 func openPlain(c Config, info *link.Info, index int, group *fanout) (end, error) {
 	s, err := newSocket()
 	if err != nil {

@@ -331,7 +331,7 @@ const longest = 1<<31 - pageSize
 func length(a uint64) int { return int(min(a, longest)) }
 
 func splice(c Caller, a Args) (uint64, linux.Errno) {
-	if a.A5 == 0 { // Linux then checks nothing else
+	if a.A5 == 0 { // a length of 0: Linux checks no other argument
 		return fail(0)
 	}
 	return c.moved(a.A2, a.A4, func(from, to *int64) (int, linux.Errno) {

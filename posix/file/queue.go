@@ -37,7 +37,7 @@ type Queue struct {
 	wanted func() // if not nil, called after each Add, because the file must report events from then on
 }
 
-// OnAdd sets a function that is called after each add, before the queue is used.
+// OnAdd sets a function that Add calls at its end. It must be set before the first Add.
 func (q *Queue) OnAdd(f func()) { q.wanted = f }
 
 // WantEvery makes the file report every arrival of data, and not only the first, until it is read. wantsEvery reports

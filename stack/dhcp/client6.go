@@ -47,7 +47,7 @@ const (
 type Address6 struct {
 	Addr      netip.Addr
 	Preferred time.Duration // time until which the address is used for new connections; timer.Never: always
-	Valid     time.Duration // time until which the address is valid
+	Valid     time.Duration // time at which the address becomes invalid, on the clock of the client
 }
 
 // Client6 is the client of an interface. One owner calls it, with times that never decrease.

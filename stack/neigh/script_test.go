@@ -33,7 +33,7 @@ func newScript(t *testing.T, cfg ARPConfig) *script {
 	return &script{ARP: NewARP(cfg), t: t, now: time.Hour}
 }
 
-// settledScript returns a script whose own address is in use and announced.
+// settledScript returns a script of a host that has probed for its address, found no conflict, and announced it.
 func settledScript(t *testing.T, cfg ARPConfig) *script {
 	s := newScript(t, cfg)
 	s.Add(s.now, subnet)

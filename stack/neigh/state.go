@@ -20,7 +20,7 @@ const (
 	Delay                   // the entry is in use, and upper layers may still confirm it
 	Probe                   // the neighbour is solicited to check that it still answers
 	Negative                // the neighbour did not answer; the entry is kept for a short time
-	Static                  // the owner has set the MAC
+	Static                  // the MAC was configured, not learned
 )
 
 var stateText = [...]string{"incomplete", "reachable", "stale", "delay", "probe", "failed", "static"}

@@ -84,7 +84,8 @@ func TestStatHidesAddresses(t *testing.T) {
 	s := sample()
 	s.CodeStart, s.StackStart, s.ArgStart, s.ExitCode = 0x1000, 0x2000, 0x3000, 256
 	open, closed := strings.Fields(s.stat(true)), strings.Fields(s.stat(false))
-	// Fields startstack, arg_start and exit_code. Their numbers count the space in the program's name as a separator.
+	// Indices of the fields startstack, arg_start and exit_code. They are one larger than in proc(5), counted from 0, because
+	// the name of the program contains a space.
 	for _, field := range []int{28, 48, 52} {
 		if open[field] == "0" || closed[field] != "0" {
 			t.Errorf("field %d: %s, and %s for others", field, open[field], closed[field])

@@ -31,7 +31,7 @@ func (u unit) name() string {
 	return u.suite
 }
 
-// file returns the path of the kept output of a side.
+// file returns the path of the file that keeps the output of the unit. side is "loam" or "linux".
 func (u unit) file(dir, side string) string {
 	name := strings.NewReplacer("/", "-", "*", "").Replace(u.suite + "-" + u.name())
 	return filepath.Join(dir, side, name+".txt")

@@ -70,7 +70,8 @@ func (c *Controller) fail(bit uint32, queued bool) {
 	c.event(taskError)
 }
 
-// do executes a command of the given table with the given memory regions. It returns false for an error.
+// do executes the command in a command table. regions is the number of memory regions that the table lists for its data.
+// do returns false if the command fails.
 func (c *Controller) do(table []byte, regions int) bool {
 	command, device := table[2], table[7]
 	lba := uint64(table[4]) | uint64(table[5])<<8 | uint64(table[6])<<16 | uint64(table[8])<<24 | uint64(table[9])<<32 | uint64(table[10])<<40

@@ -26,8 +26,8 @@
 #define cpu_dozes	156
 #define cpu_user	208
 
-// interruptRoom is the space in bytes that loam/kernel.Interrupted and its callees need on the stack. A fault meanwhile uses
-// the memory below. The processor aligns the stacks of the interrupt stack table.
+// interruptRoom is the space in bytes that loam/kernel.Interrupted and its callees need on the stack. A fault in them uses
+// the stack below this space. It is a multiple of 16, because the processor aligns the stack of a fault to 16 bytes.
 #define interruptRoom	2048
 
 // PUSH_REGISTERS pushes the general registers, so that they form the start of an amd64.Frame: the last field first.
