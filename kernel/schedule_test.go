@@ -286,9 +286,10 @@ func TestFlushRequests(t *testing.T) {
 	}
 }
 
-// membarrier(2) makes all CPUs pass a barrier. Private commands require registration.
+// membarrier(2) makes all CPUs pass a barrier, which is a flush of a translation. Private commands require registration.
 func TestBarrier(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	users := newUsers(t, 2)
+	u, other := users[0].on(), users[1]
 	const query, global, globalExpedited, registerGlobal, private, registerPrivate = 0, 1, 2, 4, 8, 16
 	const all = global | globalExpedited | registerGlobal | private | registerPrivate
 	u.want(all, linux.SYS_MEMBARRIER, query, 0)
@@ -296,6 +297,11 @@ func TestBarrier(t *testing.T) {
 	u.want(0, linux.SYS_MEMBARRIER, registerPrivate, 0)
 	for _, command := range []uint64{global, globalExpedited, registerGlobal, private} {
 		u.want(0, linux.SYS_MEMBARRIER, command, 0)
+		if open := other.cpu.flush.open(); open != (command != registerGlobal) {
+			t.Errorf("command %d: the other CPU has to pass a barrier: %v", command, open)
+		}
+		other.on().interrupt(amd64.VectorTimer)
+		u.on()
 		u.fails(linux.EINVAL, linux.SYS_MEMBARRIER, command, 1)
 	}
 	u.fails(linux.EINVAL, linux.SYS_MEMBARRIER, 3, 0)
