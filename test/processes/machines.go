@@ -39,26 +39,27 @@ type built struct {
 	modules               []string // files of the drivers for the disk
 }
 
-// run runs a workload in a machine, and returns its output.
-func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (string, error) {
+// run runs a workload in a machine. It returns the output of the workload, and the time from the start of the machine to its
+// end. On Loam, this time includes the packing of the root folder by the loam command.
+func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (output string, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if w.disk {
 		if err := b.newDisk(ctx, w); err != nil {
-			return "", err
+			return "", 0, err
 		}
 	}
 	cmd := b.onLoam(ctx, cpus, w)
 	if kernel == onLinux {
-		var err error
 		if cmd, err = b.onLinux(ctx, cpus, w); err != nil {
-			return "", err
+			return "", 0, err
 		}
 	}
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	err := cmd.Run()
-	return output.String(), err
+	var printed bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &printed
+	start := time.Now()
+	err = cmd.Run()
+	return printed.String(), time.Since(start), err
 }
 
 func (b *built) onLoam(ctx context.Context, cpus int, w workload) *exec.Cmd {

@@ -93,13 +93,12 @@ func run(ctx context.Context) error {
 
 // measure runs a workload once and adds its results.
 func (t *table) measure(ctx context.Context, b *built, kernel string, cpus int, w workload) error {
-	start := time.Now()
-	output, err := b.run(ctx, kernel, cpus, w)
+	output, took, err := b.run(ctx, kernel, cpus, w)
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w\n%s", w.name, kernel, err, output)
 	}
 	if w.whole != "" {
-		t.add(w.whole, cpus, kernel, float64(time.Since(start).Nanoseconds()))
+		t.add(w.whole, cpus, kernel, float64(took.Nanoseconds()))
 		return nil
 	}
 	results := 0
