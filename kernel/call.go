@@ -430,11 +430,10 @@ func (k *core) memoryBarrier(command, flags uint64) int64 {
 // clone implements clone(2) for threads: the new thread resumes at the same instruction with another stack. A call that
 // would create a process returns ENOSYS.
 func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base uint64) int64 {
-	const vm, sameThreads, setTLS = 0x100, 0x10000, 0x80000
-	if flags&(vm|sameThreads) != vm|sameThreads || stack == 0 {
+	if flags&(linux.CLONE_VM|linux.CLONE_THREAD) != linux.CLONE_VM|linux.CLONE_THREAD || stack == 0 {
 		return -int64(linux.ENOSYS)
 	}
-	if flags&setTLS != 0 && !canonical(base) {
+	if flags&linux.CLONE_SETTLS != 0 && !canonical(base) {
 		return -int64(linux.EPERM)
 	}
 	id, ok := k.newThread()
@@ -443,7 +442,7 @@ func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base u
 	}
 	th := k.threads.At(id)
 	th.Mask, th.FSBase, th.Name = parent.Mask, parent.FSBase, parent.Name
-	if flags&setTLS != 0 {
+	if flags&linux.CLONE_SETTLS != 0 {
 		th.FSBase = base
 	}
 	child := frameOf(th.Page)

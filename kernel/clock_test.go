@@ -25,7 +25,7 @@ func (u user) readTime(addr uint64) int64 {
 // The clocks of clock_gettime(2) count from the start or from 1970. Clocks that do not exist are refused.
 func TestClocks(t *testing.T) {
 	const wall = 1_700_000_000e9
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.kernel().clock.SetWall(wall)
 	at := u.memory(1, protRead|protWrite)
 	u.pass(3e9)
@@ -52,7 +52,7 @@ func TestClocks(t *testing.T) {
 // gettimeofday(2), time(2) and times(2) agree with the clocks.
 func TestTimeCalls(t *testing.T) {
 	const wall = 1_700_000_000e9
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.kernel().clock.SetWall(wall)
 	at := u.memory(1, protRead|protWrite)
 	u.pass(7_654_321_000)
@@ -83,7 +83,7 @@ func TestTimeCalls(t *testing.T) {
 // The CPU clock of a thread counts while the thread runs. The CPU clock of the process counts while any thread runs. Neither counts
 // while the CPU is idle.
 func TestProcessorClocks(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	read := func(id int64) int64 {
 		u.want(0, linux.SYS_CLOCK_GETTIME, uint64(id), at)
@@ -205,7 +205,7 @@ func TestNoClock(t *testing.T) {
 
 // A clock whose rate was measured badly is corrected by the reference, without going back.
 func TestCorrection(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.machine.counterKHz = 1_000_100 // the core believes that it is 1,000,000: 100 ppm
 	k := u.kernel()
 	k.clock.Begin(k.sample(), 1<<32, 250_000)
@@ -315,7 +315,7 @@ func TestWallByCommand(t *testing.T) {
 
 // Signals that arrive between the bytes of an answer are not lost.
 func TestSignalsDuringRequest(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(15)
 	m, k := u.machine, u.kernel()

@@ -14,7 +14,7 @@ import (
 
 // Output goes to the serial port, or to the ports of the loam command, which keep standard output and errors apart.
 func TestOutput(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.write(at, 'a'|'b'<<8)
 	u.want(1, linux.SYS_WRITE, 1, at, 1)
@@ -37,7 +37,7 @@ func TestOutput(t *testing.T) {
 
 // A call writes 64 KiB at most, so that interrupts are not disabled for long.
 func TestLongOutput(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const size, most = 100 << 10, 64 << 10
 	at := u.memory(size/pageSize, protRead|protWrite)
 	u.want(most, linux.SYS_WRITE, 1, at, size)
@@ -121,7 +121,7 @@ func TestSerialInput(t *testing.T) {
 		{true, strings.Repeat("\x0a", 50), []signal.Number{10}},
 		{true, "", nil},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		u.stack()
 		for _, n := range []signal.Number{2, 10, 12, 15} {
 			u.handle(n)
@@ -147,7 +147,7 @@ func TestSerialInput(t *testing.T) {
 
 // A device that returns bytes for ever is no serial port, and does not keep the core.
 func TestEndlessInput(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	number := u.serial()
 	u.machine.arrive(0, make([]byte, 1000)...)
 	u.interrupt(amd64.VectorDevice + number)
@@ -158,7 +158,7 @@ func TestEndlessInput(t *testing.T) {
 
 // A machine without a serial port, or without an I/O APIC for its line, has no interrupt for it.
 func TestNoSerialPort(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.kernel().listen(serialIRQ, false, false)
 	if n := u.kernel().serialInterrupt; n != none {
 		t.Errorf("no I/O APIC, and interrupt %d", n)

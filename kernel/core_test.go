@@ -27,11 +27,7 @@ type user struct {
 }
 
 // newUser returns the program of a machine with one CPU.
-func newUser(t *testing.T) user {
-	m := newMachine(t, 1, 1)
-	t.Cleanup(m.check)
-	return user{m.cpus[0], t}
-}
+func newUser(t *testing.T) user { return newUsers(t, 1)[0] }
 
 // want makes a system call and checks its result.
 func (u user) want(result int64, number uint64, args ...uint64) {
@@ -360,8 +356,7 @@ func TestFutex(t *testing.T) {
 // clone makes a thread with the stack and the registers of the current one, and returns its ID.
 func (u user) clone() thread.ID {
 	u.t.Helper()
-	const vm, sameThreads = 0x100, 0x10000
-	id := u.call(linux.SYS_CLONE, vm|sameThreads, u.memory(4, protRead|protWrite)+4*pageSize)
+	id := u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, u.memory(4, protRead|protWrite)+4*pageSize)
 	if id <= 0 {
 		u.t.Fatalf("clone returns %d", id)
 	}

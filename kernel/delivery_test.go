@@ -11,7 +11,7 @@ import (
 	"loam/kernel/thread"
 )
 
-// Signals: what happens without a handler, faults, the state in a handler, and SYSCALL instructions.
+// Tests of signals: default actions, faults, the state in a handler, and SYSCALL instructions.
 
 // act sets the action of a signal; mask are the signals that its handler blocks.
 func (u user) act(n signal.Number, handler, flags uint64, mask signal.Set) {
@@ -95,7 +95,7 @@ func TestIgnored(t *testing.T) {
 
 // A signal that becomes ignored is no longer pending (sigaction(2)).
 func TestIgnoringDiscards(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.block(signal.Block, signal.Of(10)|signal.Of(signal.Child))
 	for _, n := range []signal.Number{10, signal.Child} {
 		u.want(0, linux.SYS_TKILL, uint64(u.cpu.current), uint64(n))
@@ -129,7 +129,7 @@ func TestFaultSignals(t *testing.T) {
 		{amd64.VectorAlign, signal.Bus, signal.CodeKernel, 0},
 		{amd64.VectorProtection, signal.Segment, signal.CodeKernel, 0},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		u.stack()
 		u.handle(c.n)
 		f := frameOf(u.page())
@@ -150,7 +150,7 @@ func TestFaultSignals(t *testing.T) {
 
 // A page fault says whether the address is mapped, and with which rights the access would be allowed.
 func TestPageFaults(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(signal.Segment)
 	const write, fetch, present = amd64.FaultWrite, amd64.FaultFetch, amd64.FaultPresent
@@ -262,7 +262,7 @@ func TestHandlerMask(t *testing.T) {
 		{0, 1<<64 - 1, 0, ^unstoppable},
 		{unstoppable, 0, 0, signal.Of(10)},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		u.stack()
 		u.act(10, modelHandler, c.flags, c.mask)
 		u.block(signal.SetMask, c.before)
@@ -281,7 +281,7 @@ func TestHandlerMask(t *testing.T) {
 // Pending signals are delivered one after another, those of faults first: the handler of each is entered before the thread
 // continues.
 func TestDeliveryOrder(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	numbers := []signal.Number{15, 10, signal.Segment, 64, signal.Bus}
 	all := signal.Set(0)
@@ -312,7 +312,7 @@ func TestDeliveryOrder(t *testing.T) {
 // The vector registers of a thread that was interrupted are saved in the signal frame and loaded from there. A thread that
 // has made a call has none.
 func TestHandlerVectors(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(10)
 	f := frameOf(u.page())
@@ -342,7 +342,7 @@ func TestHandlerVectors(t *testing.T) {
 
 // A handler may change the registers of the program, but no flag of the system, such as the one that enables interrupts.
 func TestHandlerChangesRegisters(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(10)
 	f := frameOf(u.page())
@@ -362,7 +362,7 @@ func TestHandlerChangesRegisters(t *testing.T) {
 
 // A new thread inherits the mask and the name, but no pending signal and no alternate stack.
 func TestCloneSignals(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.write(at, uint64('w')|'1'<<8)
 	const setName, getName = 15, 16
@@ -412,7 +412,7 @@ func TestSignalInterruptsCPU(t *testing.T) {
 // rt_sigtimedwait(2) takes signals in the order of their delivery. Another signal interrupts it, and a signal to the program
 // goes to the thread that waits for it.
 func TestTimedWaitOrder(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(12)
 	at := u.memory(1, protRead|protWrite)
@@ -451,7 +451,7 @@ func TestTimedWaitOrder(t *testing.T) {
 
 // sigpending(2) stores only as many bytes as its caller asks for, and sigaltstack(2) rejects unknown flags.
 func TestSignalArguments(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.block(signal.Block, signal.Of(10))
 	u.want(0, linux.SYS_TKILL, uint64(u.cpu.current), 10)
@@ -486,7 +486,7 @@ func TestSyscallInstruction(t *testing.T) {
 		{"blocked", linux.SYS_GETPID, true, true, false},
 		{"an unknown call", 4000, true, false, true},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		u.stack()
 		if c.handled {
 			u.handle(signal.System)
@@ -516,7 +516,7 @@ func TestSyscallInstruction(t *testing.T) {
 
 // A thread that ends while signals are pending leaves none to the thread that gets its number.
 func TestEndedThread(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first := u.cpu.current
 	id := u.clone()
 	u.thread(id).Mask = 1<<64 - 1

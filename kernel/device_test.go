@@ -30,7 +30,7 @@ func (u user) poller() (waits, runs thread.ID) {
 
 // A line is connected to the first CPU and a vector of its own. It is masked when the interrupt is closed.
 func TestLines(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first, second := u.addIOAPIC(0, 24), u.addIOAPIC(24, 8)
 	for _, c := range []struct {
 		gsi, flags uint64
@@ -71,7 +71,7 @@ func TestLines(t *testing.T) {
 // again and again.
 func TestLevelTriggered(t *testing.T) {
 	for _, level := range []bool{true, false} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		chip := u.addIOAPIC(0, 24)
 		flags := uint64(0)
 		if level {
@@ -98,7 +98,7 @@ func TestLevelTriggered(t *testing.T) {
 
 // Interrupts that arrive together are all recorded. One of another vector is ignored.
 func TestSeveralInterrupts(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	for i := range 5 {
 		u.want(int64(i), CallMessage)
 	}
@@ -181,7 +181,7 @@ func TestDeviceMemory(t *testing.T) {
 
 // A byte has a physical address if its page is mapped, also in a big page.
 func TestPhysical(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	tables := machineCore.tables
 	machineCore.tables = u.kernel().tables
 	defer func() { machineCore.tables = tables }()
@@ -229,7 +229,7 @@ func TestPhysicalAt(t *testing.T) {
 
 // Ring 3 gets pages until only a reserve is left, and can give them back.
 func TestTakeAndGive(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const most = 1 << 16
 	at := u.memory(most*8/pageSize, protRead|protWrite)
 	u.write(at, 0)
@@ -292,7 +292,7 @@ func TestNewAddressSpace(t *testing.T) {
 func TestRetire(t *testing.T) {
 	const root = 0x7000
 	for _, uses := range []bool{true, false} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		k, before := u.kernel(), u.flushes
 		if uses {
 			u.cpu.root, u.cpu.active, u.cr3 = root, 1, root
@@ -337,7 +337,7 @@ func TestUserRequests(t *testing.T) {
 
 // The state of the x87 unit stays in the processor until another CPU needs it. Saving it stores the base of GS, too.
 func TestSaveContext(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.write(at+ContextGSBase, 0)
 	u.write(at+ContextLive, 1)

@@ -43,7 +43,7 @@ func TestShortSleep(t *testing.T) {
 // Under emulation, a loop that waits does not execute PAUSE.
 func TestNoPauseUnderEmulation(t *testing.T) {
 	for _, emulates := range []bool{false, true} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		if emulates {
 			emulated(t)
 		}
@@ -60,7 +60,7 @@ func TestNoPauseUnderEmulation(t *testing.T) {
 
 // The stack for interrupts is the page of the running thread, or the page of the idle loop.
 func TestInterruptStack(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	check := func(page uintptr) {
 		t.Helper()
 		end := uint64(page) + pageSize

@@ -17,7 +17,7 @@ func TestFutexOrder(t *testing.T) {
 		count uint64
 		want  int64
 	}{{1, 1}, {2, 2}, {3, 3}, {4, 3}, {1<<31 - 1, 3}} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		at := u.memory(1, protRead|protWrite)
 		ids := u.waiters(3, at)
 		waker := u.cpu.current
@@ -32,7 +32,7 @@ func TestFutexOrder(t *testing.T) {
 
 // A thread is woken only by its own futex. A futex is a word, so its neighbour is another futex.
 func TestFutexAddress(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(2, protRead|protWrite)
 	u.waiters(1, at+pageSize)
 	for _, other := range []uint64{at, at + pageSize - 4, at + pageSize + 4, at + pageSize + 1024, at + 8} {
@@ -59,7 +59,7 @@ func TestFutexRequeue(t *testing.T) {
 		{futexCmpRequeue, 0, 1 << 31, 0, -int64(linux.EINVAL)},
 		{futexCmpRequeue, 1 << 31, 0, 1, -int64(linux.EINVAL)},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		at := u.memory(1, protRead|protWrite)
 		u.waiters(3, at)
 		u.want(c.want, linux.SYS_FUTEX, at, c.operation, c.wake, c.move, at+4, c.value)
@@ -89,7 +89,7 @@ func TestFutexTimeouts(t *testing.T) {
 		{"by the wall clock and before the start", futexWaitBitset | futexRealtime, everyBit, 0, 0, 0},
 		{"some bits", futexWaitBitset, 1, -1, ms, -int64(linux.ENOSYS)},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		u.kernel().clock.SetWall(wall)
 		u.pass(1e9)
 		at := u.memory(1, protRead|protWrite)
@@ -123,7 +123,7 @@ func TestFutexTimeouts(t *testing.T) {
 
 // A timeout that is not a time is refused, and one that is too long to compute means no timeout.
 func TestTimeoutValues(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	for _, c := range []struct{ seconds, nanos int64 }{{-1, 0}, {-1 << 63, 0}, {0, -1}, {0, 1e9}, {5, 1 << 62}} {
 		u.timespec(at+8, c.seconds, c.nanos)
@@ -172,7 +172,7 @@ func TestClockNanosleep(t *testing.T) {
 			{"relative", 0, 3 * ms}, {"absolute", absolute, 3 * ms}, {"absolute and past", absolute, -ms}, {"relative and short", 0, 3000},
 			{"zero", 0, 0},
 		} {
-			u := newUsers(t, 1)[0]
+			u := newUser(t)
 			u.kernel().clock.SetWall(wall)
 			u.pass(1e9)
 			at, begin, th := u.memory(1, protRead|protWrite), u.now(), u.cpu.current
@@ -192,7 +192,7 @@ func TestClockNanosleep(t *testing.T) {
 			}
 		}
 	}
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.timespec(u.memory(1, protRead|protWrite), 0, 0)
 	for _, id := range []int64{threadTime, rawMonotonic, realtimeCoarse, monotonicCoarse} {
 		u.fails(linux.EOPNOTSUPP, linux.SYS_CLOCK_NANOSLEEP, uint64(id), 0, at)
@@ -206,7 +206,7 @@ func TestClockNanosleep(t *testing.T) {
 
 // Sleeping threads wake in the order of their deadlines, whichever slept first.
 func TestSleepOrder(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const ms = 1_000_000
 	first, second, third := u.cpu.current, u.clone(), u.clone()
@@ -226,7 +226,7 @@ func TestSleepOrder(t *testing.T) {
 
 // A signal handler ends pause(2), and so does no other event.
 func TestPause(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(10)
 	id := u.cpu.current
@@ -245,7 +245,7 @@ func TestPause(t *testing.T) {
 
 // The poller returns after its timeout, and a write to its descriptor wakes it once, even if the write came first.
 func TestPollTimes(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at, id := u.memory(1, protRead|protWrite), u.cpu.current
 	const ms = int64(1e6)
 	for _, timeout := range []int64{0, 20_000, 3 * ms} {
@@ -280,7 +280,7 @@ func TestPollTimes(t *testing.T) {
 
 // The poller's descriptors exist from the start. Only the runtime's own descriptor can be added.
 func TestPollDescriptors(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.want(pollFD, linux.SYS_EPOLL_CREATE1, linux.EPOLL_CLOEXEC)
 	u.want(wakeFD, linux.SYS_EVENTFD2, 0, 0)
 	const add, remove = 1, 2

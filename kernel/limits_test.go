@@ -13,7 +13,7 @@ import (
 
 // A limit is returned as it was set. The number of descriptors has a limit of its own; the hard limit may be raised.
 func TestLimits(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const infinity, core = 1<<64 - 1, 4
 	get := func(resource uint64) (soft, hard uint64) {
@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 
 // uname(2) names a Linux release, so that programs which look at it work.
 func TestUname(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const field = 65
 	at := u.memory(1, protRead|protWrite)
 	u.write(at+field-1, 1<<64-1)
@@ -76,7 +76,7 @@ func TestUname(t *testing.T) {
 
 // sysinfo(2) reports memory in bytes, the uptime, and the number of threads.
 func TestSysinfo(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.clone()
 	u.pass(90e9)
@@ -98,7 +98,7 @@ func TestSysinfo(t *testing.T) {
 
 // getrusage(2) reports the most memory that was in use, and refuses an unknown argument before it writes anything.
 func TestUsage(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	inUse := func() uint64 {
 		free, total := u.kernel().pages.Pages()
@@ -182,7 +182,7 @@ func TestGetcpu(t *testing.T) {
 
 // The program is process 1 of root, in a session and a process group of its own, and has no parent.
 func TestIdentities(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	for _, number := range []uint64{
 		linux.SYS_GETUID, linux.SYS_GETGID, linux.SYS_GETEUID, linux.SYS_GETEGID, linux.SYS_GETGROUPS, linux.SYS_GETPPID,
 	} {
@@ -206,7 +206,7 @@ func TestIdentities(t *testing.T) {
 
 // The base of thread-local storage belongs to a thread, and must be an address: a processor faults if it loads another one.
 func TestThreadBase(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const set, get, msrFSBase = 0x1002, 0x1003, 0xc000_0100
 	loaded := func(want uint64) {
@@ -224,16 +224,14 @@ func TestThreadBase(t *testing.T) {
 	u.fails(linux.EINVAL, linux.SYS_ARCH_PRCTL, 0x1001, at)
 	for _, bad := range []uint64{1 << 47, 1 << 62, 0xffff_0000_0000_0000, 0xffff_7fff_ffff_ffff} {
 		u.fails(linux.EPERM, linux.SYS_ARCH_PRCTL, set, bad)
-		const vm, sameThreads, setTLS = 0x100, 0x10000, 0x80000
-		u.fails(linux.EPERM, linux.SYS_CLONE, vm|sameThreads|setTLS, at+pageSize, 0, 0, bad)
+		u.fails(linux.EPERM, linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD|linux.CLONE_SETTLS, at+pageSize, 0, 0, bad)
 	}
 	for _, good := range []uint64{0, 1<<47 - 1, 0xffff_8000_0000_0000, 1<<64 - 8} {
 		u.want(0, linux.SYS_ARCH_PRCTL, set, good)
 		loaded(good)
 	}
-	const vm, sameThreads, setTLS = 0x100, 0x10000, 0x80000
 	first := u.cpu.current
-	id := thread.ID(u.call(linux.SYS_CLONE, vm|sameThreads|setTLS, at+pageSize, 0, 0, at+16))
+	id := thread.ID(u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD|linux.CLONE_SETTLS, at+pageSize, 0, 0, at+16))
 	loaded(1<<64 - 8)
 	u.yields(1)
 	u.current(id)
@@ -248,7 +246,7 @@ func TestThreadBase(t *testing.T) {
 
 // A name that is too long is cut off.
 func TestThreadName(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const setName, getName, other = 15, 16, 4
 	for name, want := range map[string]string{"": "", "short": "short", "exactly fifteen": "exactly fifteen", "sixteen is cut!!": "sixteen is cut!"} {
@@ -266,7 +264,7 @@ func TestThreadName(t *testing.T) {
 
 // Without a source of random numbers, getrandom(2) returns none that an attacker could guess, and the console says why.
 func TestRandomWithoutSource(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	k := u.kernel()
 	k.startRandom()
@@ -283,7 +281,7 @@ func TestRandomWithoutSource(t *testing.T) {
 
 // getrandom(2) returns 4096 bytes at most, and never the same ones. Unknown flags are refused.
 func TestGetrandom(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(3, protRead|protWrite)
 	k := u.kernel()
 	k.have.Random = true
@@ -326,7 +324,7 @@ func TestRandomSource(t *testing.T) {
 		{"is stuck", func(int) (uint64, bool) { return 1<<64 - 1, true }, false, 4},
 		{"fails later", func(n int) (uint64, bool) { return uint64(n), n < 3 }, false, 12},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		at, k, reads := u.memory(1, protRead|protWrite), u.kernel(), 0
 		k.have.Random = true
 		u.machine.random = func() (uint64, bool) {

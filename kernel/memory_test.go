@@ -13,7 +13,7 @@ import (
 
 // A length that overflows, or an address inside a page, returns the error of Linux, and changes nothing.
 func TestMemoryRanges(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(4, protRead|protWrite)
 	u.write(at, 1)
 	const (
@@ -66,7 +66,7 @@ func TestMemoryRanges(t *testing.T) {
 
 // Every advice of madvise(2) that Linux knows is accepted. Only MADV_DONTNEED and MADV_FREE lose the content.
 func TestAdvice(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const firstReserved, lastReserved = 5, 7
 	for advice := range uint64(30) {
@@ -90,7 +90,7 @@ func TestAdvice(t *testing.T) {
 
 // A hint is used if it is free and among the program's addresses. Otherwise the mapping is elsewhere.
 func TestHints(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(3, protRead|protWrite)
 	free := at + 512<<20
 	u.want(int64(free), linux.SYS_MMAP, free, 2*pageSize, protRead, mapPrivate|mapAnon)
@@ -107,7 +107,7 @@ func TestHints(t *testing.T) {
 
 // Big mappings are aligned to big pages, and mappings for Go's heap to its arenas.
 func TestAlignment(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.memory(1, protRead)
 	for size, align := range map[uint64]uint64{
 		pageSize: pageSize, amd64.BigPageSize - pageSize: pageSize, amd64.BigPageSize: amd64.BigPageSize,
@@ -122,7 +122,7 @@ func TestAlignment(t *testing.T) {
 // A mapping that is larger than the machine could never be used. It is refused, and the console says how much there is.
 // Reserved addresses may be larger.
 func TestLargerThanMemory(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const size = 512 << 20
 	u.fails(linux.ENOMEM, linux.SYS_MMAP, 0, size, protRead|protWrite, mapPrivate|mapAnon)
 	if got := string(u.machine.output); !strings.HasPrefix(got, "loam: the program asks for 512 MiB of memory at once, and of 60 MiB there are 59 free;") {
@@ -138,7 +138,7 @@ func TestLargerThanMemory(t *testing.T) {
 
 // The program's addresses have as many regions as fit into the table. Then a call that would add one fails.
 func TestTooManyRegions(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const size = 3 * space.MaxRegions
 	at := u.memory(size, protNone)
 	for i := uint64(0); ; i++ {
@@ -161,7 +161,7 @@ func TestTooManyRegions(t *testing.T) {
 
 // mremap(2) of a big page moves its pages one by one, with their content and without those that were never used.
 func TestRemapBigPage(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const size, mayMove = 4 * amd64.BigPageSize, 1
 	at := u.memory(size/pageSize, protRead|protWrite)
 	for offset := uint64(0); offset < size; offset += pageSize {
@@ -188,7 +188,7 @@ func TestRemapBigPage(t *testing.T) {
 
 // Memory without rights keeps its content when it moves.
 func TestRemapWithoutRights(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const mayMove = 1
 	at := u.memory(1, protRead|protWrite)
 	u.write(at, 5)
@@ -203,7 +203,7 @@ func TestRemapWithoutRights(t *testing.T) {
 
 // Without memory for the copy, mremap(2) fails and leaves the memory where it is.
 func TestRemapOutOfMemory(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	const mayMove = 1
 	at := u.memory(2, protRead|protWrite)
 	u.write(at, 5)
@@ -224,7 +224,7 @@ func TestWhenPagesAreBig(t *testing.T) {
 		_, size := u.kernel().tables.Lookup(at)
 		return size
 	}
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(6*big/pageSize, protRead|protWrite)
 	at = (at + big - 1) &^ (big - 1)
 	if size := sizeAt(u, at); size != pageSize {
@@ -255,7 +255,7 @@ func TestWhenPagesAreBig(t *testing.T) {
 
 // The core's own accesses to the program's memory populate it, and see the same rights as the program.
 func TestCoreAccess(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	k := u.kernel()
 	readable, writable, none := u.memory(1, protRead), u.memory(3, protRead|protWrite), u.memory(1, protNone)
 	for _, c := range []struct {

@@ -20,7 +20,7 @@ func (u user) pipe(at, flags uint64) (read, written uint64) {
 
 // A pipe returns the bytes that were written, in order, however reads and writes are mixed.
 func TestPipeBytes(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(4, protRead|protWrite)
 	read, written := u.pipe(at, linux.O_NONBLOCK)
 	rng := rand.New(rand.NewPCG(1, 5))
@@ -63,7 +63,7 @@ func TestPipeBytes(t *testing.T) {
 
 // The flags of each end are its own. They can be read and changed by fcntl(2).
 func TestPipeFlags(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	for _, flags := range []uint64{0, linux.O_NONBLOCK, linux.O_CLOEXEC, linux.O_NONBLOCK | linux.O_CLOEXEC} {
 		read, written := u.pipe(at, flags)
@@ -103,7 +103,7 @@ func TestPipeWaits(t *testing.T) {
 		{"bytes leave", true, func(u user, read, _, at uint64) { u.want(9, linux.SYS_READ, read, at, 9) }, 9},
 		{"the read end is closed", true, func(u user, read, _, _ uint64) { u.want(0, linux.SYS_CLOSE, read) }, -int64(linux.EPIPE)},
 	} {
-		u := newUsers(t, 1)[0]
+		u := newUser(t)
 		at, first := u.memory(2, protRead|protWrite), u.cpu.current
 		read, written := u.pipe(at, 0)
 		number, fd, size := uint64(linux.SYS_READ), read, uint64(100)
@@ -128,7 +128,7 @@ func TestPipeWaits(t *testing.T) {
 
 // A pipe whose ends are closed is free again, and empty.
 func TestPipeIsReused(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	var all [][2]uint64
 	for range maxPipes {
@@ -150,7 +150,7 @@ func TestPipeIsReused(t *testing.T) {
 
 // Descriptors that the core does not have are not open.
 func TestDescriptors(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.want(0, linux.SYS_READ, 0, at, 8) // the end of standard input: a driver delivers it
 	for _, fd := range []uint64{3, 99, pollFD - 1, firstPipe, firstPipe + 2*maxPipes, 1 << 31, ^uint64(0)} {

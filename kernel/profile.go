@@ -162,13 +162,15 @@ func (k *core) setIntervalTimer(which int, value, old uint64) int64 {
 	return 0
 }
 
+// longestWait is the maximum of a time that a program passes: more than a century, in seconds.
+const longestWait = 1 << 32
+
 // nanoseconds reads a struct timespec (unit 1) or a struct timeval (unit 1000). It returns false if the seconds are negative
 // or the fraction is out of range.
 func nanoseconds(addr, unit uint64) (int64, bool) {
-	const longest = 1 << 32 // the maximum: more than a century, in seconds
 	seconds, part := *word(addr), *word(addr + 8)
 	if int64(seconds) < 0 || part >= 1e9/unit {
 		return 0, false
 	}
-	return int64(min(seconds, longest)*1e9 + part*unit), true
+	return int64(min(seconds, longestWait)*1e9 + part*unit), true
 }

@@ -31,7 +31,7 @@ func (u user) setting(interval, first [2]int64) uint64 {
 
 // timer_create(2) makes only the timers that the runtime uses: on the CPU time of the calling thread, with a signal to it.
 func TestTimerCreation(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	const toThread, toProcess = 4, 0
 	id := uint64(u.cpu.current)
@@ -57,7 +57,7 @@ func TestTimerCreation(t *testing.T) {
 
 // A setting that is not a time is refused, and leaves the timer as it was.
 func TestTimerSettings(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(signal.Profile)
 	id := u.makeTimer(signal.Profile)
@@ -91,7 +91,7 @@ func TestTimerSettings(t *testing.T) {
 // A timer counts the CPU time of its thread: it stands still while the thread waits and while another thread runs. The CPU's
 // timer expires with it, although the thread makes no call.
 func TestTimerStandsStill(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(signal.Profile)
 	first, at := u.cpu.current, u.memory(1, protRead|protWrite)
@@ -118,7 +118,7 @@ func TestTimerStandsStill(t *testing.T) {
 // The timer of the process runs on each thread that has none of its own, and sends other codes. A thread with its own timer is
 // not sampled twice.
 func TestProcessTimer(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	u.stack()
 	u.handle(signal.Profile)
 	const profile, ms, micros = 2, 1_000_000, 1000
@@ -153,7 +153,7 @@ func TestProcessTimer(t *testing.T) {
 
 // The timers of a thread end with it: the thread that gets its number has none.
 func TestTimerOfEndedThread(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first, second := u.cpu.current, u.clone()
 	u.yields(1)
 	u.current(second)

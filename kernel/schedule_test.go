@@ -16,7 +16,7 @@ const quarter = quantum / 4
 
 // A thread keeps its CPU for a quantum while others are ready, and the timer ends the quantum even if the thread makes no call.
 func TestQuantum(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first := u.cpu.current
 	u.pass(5 * quantum) // alone, a thread has no quantum
 	second := u.clone()
@@ -39,7 +39,7 @@ func TestQuantum(t *testing.T) {
 
 // sched_yield(2) lets all ready threads run in turn. A thread that is alone continues.
 func TestYield(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first := u.cpu.current
 	u.want(0, linux.SYS_SCHED_YIELD)
 	u.current(first)
@@ -56,7 +56,7 @@ func TestYield(t *testing.T) {
 
 // A thread that ends frees its number. When the last thread ends, the CPU is idle.
 func TestThreadEnds(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	first := u.cpu.current
 	second := u.clone()
 	u.call(linux.SYS_EXIT)
@@ -76,8 +76,7 @@ func TestThreadEnds(t *testing.T) {
 
 // A clone starts at the same instruction with another stack, and its call returns 0. A clone that would be a process is refused.
 func TestClone(t *testing.T) {
-	u := newUsers(t, 1)[0]
-	const vm, sameThreads = 0x100, 0x10000
+	u := newUser(t)
 	f := frameOf(u.page())
 	f.IP, f.R12 = 0x5555, 12
 	id := u.clone()
@@ -85,23 +84,22 @@ func TestClone(t *testing.T) {
 	if child.IP != 0x5555 || child.R12 != 12 || child.AX != 0 || child.SP == f.SP {
 		t.Errorf("%+v", *child)
 	}
-	u.fails(linux.ENOSYS, linux.SYS_CLONE, vm, f.SP)
-	u.fails(linux.ENOSYS, linux.SYS_CLONE, sameThreads, f.SP)
-	u.fails(linux.ENOSYS, linux.SYS_CLONE, vm|sameThreads, 0)
+	u.fails(linux.ENOSYS, linux.SYS_CLONE, linux.CLONE_VM, f.SP)
+	u.fails(linux.ENOSYS, linux.SYS_CLONE, linux.CLONE_THREAD, f.SP)
+	u.fails(linux.ENOSYS, linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, 0)
 	u.fails(linux.ENOSYS, linux.SYS_FORK)
 	u.fails(linux.ENOSYS, linux.SYS_VFORK)
 }
 
 // A SYSCALL instruction saves vector registers, which the new thread inherits.
 func TestCloneByInstruction(t *testing.T) {
-	u := newUsers(t, 1)[0]
-	const vm, sameThreads = 0x100, 0x10000
+	u := newUser(t)
 	registers := bytesAt(uint64(u.page()), fxsaveSize)
 	for i := range registers {
 		registers[i] = byte(i + 1)
 	}
 	f := frameOf(u.page())
-	u.prepareCall(linux.SYS_CLONE, vm|sameThreads, 1<<20)
+	u.prepareCall(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, 1<<20)
 	f.Vector = amd64.VectorSyscall
 	u.serve()
 	id := thread.ID(f.AX)
@@ -115,13 +113,12 @@ func TestCloneByInstruction(t *testing.T) {
 
 // Without memory for a thread, clone returns ENOMEM, and the console says what to do.
 func TestNoMemoryForThread(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.write(at, 1)
 	count := u.kernel().threads.Count()
 	u.exhaust()
-	const vm, sameThreads = 0x100, 0x10000
-	u.fails(linux.ENOMEM, linux.SYS_CLONE, vm|sameThreads, at+pageSize)
+	u.fails(linux.ENOMEM, linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, at+pageSize)
 	if got := u.kernel().threads.Count(); got != count {
 		t.Errorf("%d threads, want %d", got, count)
 	}
@@ -132,7 +129,7 @@ func TestNoMemoryForThread(t *testing.T) {
 
 // Without memory for a page, the machine ends with a status of its own, and the console says what to do.
 func TestOutOfMemory(t *testing.T) {
-	u := newUsers(t, 1)[0]
+	u := newUser(t)
 	at := u.memory(1, protRead|protWrite)
 	u.exhaust()
 	status := u.machine.ends(func() { u.access(at, true) })
@@ -310,11 +307,11 @@ func TestBarrier(t *testing.T) {
 
 // Thousands of threads run: their records and pages are allocated as they are needed.
 func TestManyThreads(t *testing.T) {
-	u := newUsers(t, 1)[0]
-	const count, vm, sameThreads = 2000, 0x100, 0x10000
+	u := newUser(t)
+	const count = 2000
 	first := u.cpu.current
 	for i := range count {
-		id := u.call(linux.SYS_CLONE, vm|sameThreads, 1<<20)
+		id := u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, 1<<20)
 		if id != int64(i)+2 {
 			t.Fatalf("thread %d is %d", i, id)
 		}
@@ -339,9 +336,9 @@ func TestContention(t *testing.T) {
 		calls := map[thread.ID]int{}
 		p := m.cpus[0]
 		at := uint64(p.call(linux.SYS_MMAP, 0, 64*pageSize, protRead|protWrite, mapPrivate|mapAnon))
-		const vm, sameThreads, most = 0x100, 0x10000, 60
+		const most = 60
 		for range 7 {
-			p.call(linux.SYS_CLONE, vm|sameThreads, at+pageSize)
+			p.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, at+pageSize)
 		}
 		m.program = func(p *modelCPU) {
 			id := p.cpu.current

@@ -280,7 +280,6 @@ func (s *sequence) busy() bool {
 }
 
 func (s *sequence) clone(p *modelCPU, th *modelThread) {
-	const vm, sameThreads = 0x100, 0x10000
 	if len(s.stacks) == 0 {
 		return
 	}
@@ -290,7 +289,7 @@ func (s *sequence) clone(p *modelCPU, th *modelThread) {
 			s.fail("thread %d: clone returns %d", id, result)
 		}
 		s.threads[thread.ID(result)] = &modelThread{stack: stack, mask: th.mask}
-	}, linux.SYS_CLONE, vm|sameThreads, stack+4*pageSize)
+	}, linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_THREAD, stack+4*pageSize)
 }
 
 func (s *sequence) exit(p *modelCPU, th *modelThread) {

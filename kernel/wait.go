@@ -41,15 +41,14 @@ func (k *core) after(addr uint64) (deadline int64, errno linux.Errno) {
 	if !k.touch(addr, 16, space.Read) {
 		return 0, linux.EFAULT
 	}
-	seconds, nanos := int64(*word(addr)), int64(*word(addr + 8))
-	if seconds < 0 || nanos < 0 || nanos >= 1e9 {
+	t, ok := nanoseconds(addr, 1)
+	switch {
+	case !ok:
 		return 0, linux.EINVAL
-	}
-	const longest = 1 << 32 // the maximum: more than a century, in seconds
-	if seconds > longest {
+	case t >= longestWait*1e9:
 		return thread.Never, 0
 	}
-	return k.clock.now() + seconds*1e9 + nanos, 0
+	return k.clock.now() + t, 0
 }
 
 // Operations of futex(2).

@@ -33,10 +33,10 @@ func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
 	return statOf(place), 0
 }
 
-// AccessAt implements faccessat2(2). It does not distinguish real and effective IDs, which are always equal for a Go
+// AccessAt implements faccessat2(2). mode has only the bits R_OK, W_OK and X_OK. It does not distinguish real and effective IDs, which are always equal for a Go
 // program.
 func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno {
-	if mode&^7 != 0 || flags&^(linux.AT_EACCESS|linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
+	if flags&^(linux.AT_EACCESS|linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
 		return linux.EINVAL
 	}
 	v, place, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0)
@@ -64,11 +64,8 @@ func (p *Process) MknodAt(dirfd int, path string, mode uint32, device uint64) Er
 	return file.ToErrno(v.Mknod(at, path, fs.Mode(mode), fs.DeviceOf(device)))
 }
 
-// UnlinkAt implements unlinkat(2).
+// UnlinkAt implements unlinkat(2). flags is 0 or AT_REMOVEDIR.
 func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
-	if flags&^linux.AT_REMOVEDIR != 0 {
-		return linux.EINVAL
-	}
 	v, at, errno := p.at(dirfd, path)
 	switch {
 	case errno != 0:

@@ -345,8 +345,15 @@ type datagramFile interface {
 	IsInet6() bool
 }
 
-// procDatagrams returns a function that lists the bound sockets of a type and a family. A connected
-// socket is shown as established, any other as closed.
+// DatagramState returns the state in which a datagram socket is shown: established if it is connected, or else closed.
+func DatagramState(s socket.Socket) uint8 {
+	if _, errno := s.Peer(); errno != 0 {
+		return inet.StateClose
+	}
+	return inet.StateEstablished
+}
+
+// procDatagrams returns a function that lists the bound sockets of a type and a family.
 func procDatagrams[T datagramFile](six bool) func(*View) string {
 	return func(p *View) string {
 		table := socketTable{uid: p.UID, six: six}
@@ -355,12 +362,8 @@ func procDatagrams[T datagramFile](six bool) func(*View) string {
 			if !ok || s.IsInet6() != six || s.Local().IP.Port() == 0 {
 				continue
 			}
-			peer, errno := s.Peer()
-			state := uint8(inet.StateClose)
-			if errno == 0 {
-				state = inet.StateEstablished
-			}
-			table.add(s.Local(), peer, state, fd)
+			peer, _ := s.Peer()
+			table.add(s.Local(), peer, DatagramState(s), fd)
 		}
 		return table.header() + table.text.String()
 	}

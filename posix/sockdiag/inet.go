@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
-	"loam/posix/file"
 	"loam/posix/inet"
 	"loam/posix/netlink"
 	"loam/posix/procnet"
@@ -65,7 +64,7 @@ func dumpInet(v *procnet.View, request []byte, emit func([]byte)) (end, errno li
 		if !ok || s.IsInet6() != (q.family == linux.AF_INET6) || s.Local().IP.Port() == 0 {
 			continue
 		}
-		if protocol, state := stateOf(o, s); protocol == q.protocol && q.states>>state&1 != 0 {
+		if protocol, state := stateOf(s); protocol == q.protocol && q.states>>state&1 != 0 {
 			emit(q.describe(s, state, inode, v.UID))
 		}
 	}
@@ -74,8 +73,8 @@ func dumpInet(v *procnet.View, request []byte, emit func([]byte)) (end, errno li
 
 // stateOf returns the protocol and the state of a socket. A datagram socket is in the state of an established or of a closed
 // TCP connection. The result is 0 for a TCP socket that is only bound: as on Linux, it is not listed.
-func stateOf(o *file.Description, s inetSocket) (protocol, state byte) {
-	switch s := o.File.(type) {
+func stateOf(s inetSocket) (protocol, state byte) {
+	switch s := s.(type) {
 	case interface{ State() uint8 }:
 		if state = s.State(); state == inet.StateClose {
 			return 0, 0
@@ -88,10 +87,7 @@ func stateOf(o *file.Description, s inetSocket) (protocol, state byte) {
 	case *inet.RawSocket:
 		protocol = linux.IPPROTO_RAW
 	}
-	if _, errno := s.Peer(); errno != 0 {
-		return protocol, inet.StateClose
-	}
-	return protocol, inet.StateEstablished
+	return protocol, procnet.DatagramState(s)
 }
 
 // describe returns a struct inet_diag_msg with the requested attributes.

@@ -60,7 +60,14 @@ func (b *built) makeDirty(ctx context.Context) error {
 	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
 		return err
 	}
-	return command(ctx, "debugfs", "-w", "-f", script, b.dirty)
+	if err := command(ctx, "debugfs", "-w", "-f", script, b.dirty); err != nil {
+		return err
+	}
+	head, err := exec.CommandContext(ctx, "dumpe2fs", "-h", b.dirty).Output() // debugfs succeeds also if a command of the script fails
+	if err != nil || !strings.Contains(string(head), "needs_recovery") {
+		return fmt.Errorf("debugfs has not made a journal to recover: %v\n%s", err, head)
+	}
+	return nil
 }
 
 func command(ctx context.Context, name string, args ...string) error {

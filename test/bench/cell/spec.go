@@ -31,7 +31,7 @@ import (
 // Place is the link over which a load runs.
 type Place string
 
-// Values of Place: what joins the two ends of a measurement.
+// Values of Place: the connection between the two ends of a measurement.
 const (
 	Pipe    Place = "pipe"     // two hosts in one process, joined by a pipe with MTU 1500
 	PipeGSO Place = "pipe-gso" // two hosts in one process, joined by a pipe with segmentation offload
