@@ -85,10 +85,30 @@ func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
 
 func bind(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Bind) }
 
-func connect(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Connect) }
+// connect implements connect(2). As on Linux, the address is read before the kind of the descriptor is checked.
+func connect(c Caller, a Args) (uint64, linux.Errno) {
+	if errno := c.opened(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	n := number(a.A3)
+	to, errno := c.address(a.A2, n)
+	if errno != linux.EFAULT && n >= 0 && n <= linux.SizeofSockaddrStorage {
+		if errno := c.isSocket(fd(a.A1)); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if errno == 0 {
+		errno = c.Process.Connect(fd(a.A1), to)
+	}
+	return fail(errno)
+}
 
 // accept accepts a connection and stores the peer's address. If the address cannot be stored, it closes the new connection.
 func (c Caller) accept(a Args, flags int) (uint64, linux.Errno) {
+	const known = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
+	if flags&^known != 0 && c.opened(fd(a.A1)) == 0 {
+		return fail(linux.EINVAL)
+	}
 	accepted, peer, errno := c.Process.Accept4(fd(a.A1), flags)
 	if errno != 0 {
 		return fail(errno)
