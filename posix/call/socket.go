@@ -157,11 +157,21 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	value = value[:min(int(room), len(value))]
+	value = value[:optionSize(number(a.A2), number(a.A3), int(room), value)]
 	if errno = c.Memory.Write(a.A4, value); errno == 0 {
 		errno = c.writeUint32(a.A5, uint32(len(value)))
 	}
 	return fail(errno)
+}
+
+// optionSize returns how many bytes of a value are stored in a buffer of room bytes. As on Linux, a buffer of fewer than 4
+// bytes gets one byte for an int option of level IPPROTO_IP whose value is at most 255.
+func optionSize(level, name, room int, value []byte) int {
+	isInt := level == linux.IPPROTO_IP && name != linux.IP_MULTICAST_IF && len(value) == 4
+	if isInt && 0 < room && room < 4 && le.Uint32(value) < 1<<8 {
+		return 1
+	}
+	return min(room, len(value))
 }
 
 // option returns the value of a socket option. For some options the caller's buffer contains a request: see posix.IsAsked.
