@@ -112,6 +112,9 @@ func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if int64(a.A4) < 0 {
 		return fail(linux.EINVAL)
 	}
+	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
+		return fail(errno) // Linux checks this before the vector
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
 		if len(b) == 0 && errno == linux.EISDIR {
@@ -125,6 +128,9 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	offset := int64(a.A4)
 	if offset < 0 {
 		return fail(linux.EINVAL)
+	}
+	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
+		return fail(errno)
 	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)
