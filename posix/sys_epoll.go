@@ -50,8 +50,8 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch op {
 	case linux.EPOLL_CTL_ADD:
-		const exclusive, wakeup = linux.EPOLLEXCLUSIVE, 1 << 29 // wakeup is EPOLLWAKEUP
-		const allowed = exclusive | wakeup | linux.EPOLLET | linux.POLLIN | linux.POLLOUT | linux.POLLERR | linux.POLLHUP
+		const exclusive = linux.EPOLLEXCLUSIVE
+		const allowed = exclusive | linux.EPOLLWAKEUP | linux.EPOLLET | linux.POLLIN | linux.POLLOUT | linux.POLLERR | linux.POLLHUP
 		if ev.Events&exclusive != 0 && ev.Events&^allowed != 0 {
 			return linux.EINVAL
 		}
