@@ -297,12 +297,12 @@ func (p *Process) CheckMemory(fd int, address uint64) Errno {
 // none. Requests for events fail. Errors: ENOTDIR, EINVAL.
 func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
 	switch {
+	case uint32(events)&^linux.DN_MULTISHOT == 0:
+		return 0, 0
 	case o.File.Mode()&linux.S_IFMT != linux.S_IFDIR:
 		return -1, linux.ENOTDIR
-	case uint32(events)&^linux.DN_MULTISHOT != 0:
-		return -1, linux.EINVAL
 	}
-	return 0, 0
+	return -1, linux.EINVAL
 }
 
 // Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.

@@ -244,6 +244,9 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 	case posix.DiskResult(request) > 0:
 		return c.diskRequest(descriptor, request, a.A3)
 	case posix.IsInterfaceRequest(request):
+		if c.isSocket(descriptor) != 0 {
+			return fail(linux.ENOTTY)
+		}
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
 		})
