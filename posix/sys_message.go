@@ -138,25 +138,6 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 // maxPassed is the maximum number of descriptors in a message (SCM_MAX_FD).
 const maxPassed = 253
 
-// checkControl checks a control message of level SOL_SOCKET. Errors: EINVAL for an unknown type or a wrong length.
-func checkControl(family int, c *Control) Errno {
-	const mark, timestamping, sendTime = 36, 37, 61 // SO_MARK, SO_TIMESTAMPING and SCM_TXTIME, which are ignored
-	isUnix := family == linux.AF_UNIX
-	switch c.Type {
-	case linux.SCM_RIGHTS:
-		return 0
-	case linux.SCM_CREDENTIALS:
-		if !isUnix || len(c.Data) == linux.SizeofUcred {
-			return 0
-		}
-	case mark, timestamping, sendTime:
-		if !isUnix {
-			return 0
-		}
-	}
-	return linux.EINVAL
-}
-
 // packControl checks the control messages of level SOL_SOCKET, and replaces descriptor numbers in SCM_RIGHTS messages of a Unix
 // socket by references to their descriptions. Errors: EBADF, EINVAL.
 func (p *Process) packControl(family int, control []Control) Errno {
@@ -165,7 +146,7 @@ func (p *Process) packControl(family int, control []Control) Errno {
 		if c.Level != linux.SOL_SOCKET {
 			continue
 		}
-		if errno := checkControl(family, c); errno != 0 {
+		if errno := c.Check(family); errno != 0 {
 			p.dropControl(control[:i])
 			return errno
 		}

@@ -55,6 +55,26 @@ type Control struct {
 	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
 }
 
+// Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
+// or a wrong length.
+func (c *Control) Check(family int) linux.Errno {
+	const mark, timestamping, sendTime = 36, 37, 61 // SO_MARK, SO_TIMESTAMPING and SCM_TXTIME, which are ignored
+	isUnix := family == linux.AF_UNIX
+	switch c.Type {
+	case linux.SCM_RIGHTS:
+		return 0
+	case linux.SCM_CREDENTIALS:
+		if !isUnix || len(c.Data) == linux.SizeofUcred {
+			return 0
+		}
+	case mark, timestamping, sendTime:
+		if !isUnix {
+			return 0
+		}
+	}
+	return linux.EINVAL
+}
+
 // Base is the part that sockets of all address families share.
 type Base struct {
 	Waiters                file.Queue
