@@ -58,7 +58,7 @@ type Control struct {
 // Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
 // or a wrong length.
 func (c *Control) Check(family int) linux.Errno {
-	const mark, timestamping, sendTime = 36, 37, 61 // SO_MARK, SO_TIMESTAMPING and SCM_TXTIME, which are ignored
+	const sendTime = 61 // SCM_TXTIME, which is ignored, as are SO_MARK and SO_TIMESTAMPING
 	isUnix := family == linux.AF_UNIX
 	switch c.Type {
 	case linux.SCM_RIGHTS:
@@ -67,7 +67,7 @@ func (c *Control) Check(family int) linux.Errno {
 		if !isUnix || len(c.Data) == linux.SizeofUcred {
 			return 0
 		}
-	case mark, timestamping, sendTime:
+	case linux.SO_MARK, linux.SO_TIMESTAMPING, sendTime:
 		if !isUnix {
 			return 0
 		}
