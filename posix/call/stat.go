@@ -44,8 +44,7 @@ func statx(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	const syncFlags, reserved = 0x6000, 1 << 31 // AT_STATX_FORCE_SYNC and AT_STATX_DONT_SYNC together; STATX__RESERVED
-	if a.A3&syncFlags == syncFlags || a.A4&reserved != 0 {
+	if a.A3&linux.AT_STATX_SYNC_TYPE == linux.AT_STATX_SYNC_TYPE || a.A4&linux.STATX__RESERVED != 0 {
 		return fail(linux.EINVAL)
 	}
 	st, errno := c.Process.StatAt(fd(a.A1), name, number(a.A3))
