@@ -390,6 +390,7 @@ func (h handle) Close() error {
 	reap := s.isOrphan(h.n.ino) && !s.closed && s.readOnly == ""
 	s.mu.RUnlock()
 	if !reap {
+		h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
 		return nil
 	}
 	s.mu.Lock()
