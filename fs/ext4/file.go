@@ -153,7 +153,13 @@ func (s *FileSystem) changeContent(c change) {
 		if b = s.cache.find(c.number); b == nil {
 			b = s.cache.add(&buffer{number: c.number})
 		}
-		if b.data = slices.Clone(c.data); len(c.data) < s.geometry.BlockSize {
+		whole := len(c.data) == s.geometry.BlockSize
+		switch inPlace := b.data != nil && s.owns(b); {
+		case inPlace && !whole:
+			clear(b.data)
+		case !inPlace && whole:
+			b.data = slices.Clone(c.data)
+		case !inPlace:
 			b.data = make([]byte, s.geometry.BlockSize)
 		}
 		b.set(disk.Structure{Kind: disk.KindContent})
@@ -169,10 +175,10 @@ func (s *FileSystem) changeContent(c change) {
 }
 
 // owns reports whether the image of a content block may be changed in place: no commit may be
-// writing it.
+// writing it. A commit removes the buffers that it writes from s.dirty, and clears their field dirty when it has written them.
 func (s *FileSystem) owns(b *buffer) bool {
-	_, own := s.dirty[b]
-	return own
+	_, waits := s.dirty[b]
+	return waits || !b.dirty && !b.logged && b.tx == nil
 }
 
 // WriteAt implements fs.Handle.

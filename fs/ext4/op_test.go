@@ -255,3 +255,24 @@ func TestOpenWhileUnlinked(t *testing.T) {
 	must(t, s.Close())
 	check(t, d)
 }
+
+// A write to a cached block changes its image in place, if no commit is writing it.
+func TestOverwritesAllocateNothing(t *testing.T) {
+	s := mount(t, loadImage(t, makeImage(t, "16M", "-b", "4096")), ext4.Config{Interval: time.Hour})
+	defer s.Close()
+	v := newView(s)
+	f, err := v.Open(v.Root, "/f", fs.ReadWrite|fs.Create, 0o644)
+	must(t, err)
+	defer f.Close()
+	p := make([]byte, 4096)
+	for _, size := range []int{100, len(p)} {
+		write := func() {
+			if _, err := f.WriteAt(p[:size], 0); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := testing.AllocsPerRun(100, write); n > 2 {
+			t.Errorf("a write of %d bytes makes %v allocations", size, n)
+		}
+	}
+}
