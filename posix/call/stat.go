@@ -44,6 +44,10 @@ func statx(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
+	const syncFlags, reserved = 0x6000, 1 << 31 // AT_STATX_FORCE_SYNC and AT_STATX_DONT_SYNC together; STATX__RESERVED
+	if a.A3&syncFlags == syncFlags || a.A4&reserved != 0 {
+		return fail(linux.EINVAL)
+	}
 	st, errno := c.Process.StatAt(fd(a.A1), name, number(a.A3))
 	if errno != 0 {
 		return fail(errno)
