@@ -51,7 +51,7 @@ func (b *buffer) trust(slot int)    { b.valid[slot/64].Or(1 << (slot % 64)) }
 func (b *buffer) distrust(slot int) { b.valid[slot/64].And(^(uint64(1) << (slot % 64))) }
 
 // cache holds buffers by block number. The list has the buffers that may be dropped. A new buffer is at its start. The
-// buffer at its end is dropped, or moves to the start if it was used meanwhile.
+// buffer at its end is dropped, or moves to the start if it was used meanwhile. A buffer is never dropped by its own addition.
 type cache struct {
 	mu     sync.RWMutex
 	blocks map[uint64]*buffer
@@ -165,7 +165,7 @@ func (c *cache) settleLocked(b *buffer) {
 	}
 	for tries := 2 * c.limit; c.count > c.limit; tries-- {
 		last := c.head.prev
-		if tries > 0 && last.used.Swap(false) {
+		if last == b || tries > 0 && last.used.Swap(false) {
 			last.unlink()
 			last.link(&c.head)
 			continue

@@ -305,10 +305,10 @@ func nodeIn(n fs.Node) (node, bool) {
 	return node{}, false
 }
 
-// drop removes a name. f reduces the link count of its inode, and returns the inode if reapLater
+// drop removes a name. f reduces the link count of its inode, and returns the file if reapLater
 // must be called for it.
-func (d directory) drop(name string, f func(o *op, n *names, ino uint32) (reap uint32, err error)) error {
-	reap := uint32(0)
+func (d directory) drop(name string, f func(o *op, n *names, ino uint32) (reap node, err error)) error {
+	reap := node{}
 	err := d.s.update(func(o *op) error {
 		n, err := d.editNames(o)
 		if err != nil {
@@ -325,18 +325,18 @@ func (d directory) drop(name string, f func(o *op, n *names, ino uint32) (reap u
 		reap, err = f(o, n, at.entry.Inode)
 		return err
 	})
-	return d.s.reapLater(reap, err)
+	return reap.reapLater(err)
 }
 
 // Unlink implements fs.Directory.
 func (d directory) Unlink(name string) error {
-	return d.drop(name, func(o *op, _ *names, ino uint32) (uint32, error) {
+	return d.drop(name, func(o *op, _ *names, ino uint32) (node, error) {
 		i, err := o.inode(ino)
 		if err == nil && isDir(i) {
 			err = linux.EISDIR
 		}
 		if err != nil {
-			return 0, err
+			return node{}, err
 		}
 		return o.dropName(ino, i)
 	})
@@ -344,61 +344,50 @@ func (d directory) Unlink(name string) error {
 
 // Rmdir implements fs.Directory.
 func (d directory) Rmdir(name string) error {
-	return d.drop(name, func(_ *op, n *names, ino uint32) (uint32, error) { return n.dropDirectory(ino) })
+	return d.drop(name, func(_ *op, n *names, ino uint32) (node, error) { return n.dropDirectory(ino) })
 }
 
-// dropName reduces the link count of an inode by one. It returns the inode if reapLater must be
+// dropName reduces the link count of an inode by one. It returns the file if reapLater must be
 // called after the op.
-func (o *op) dropName(ino uint32, i disk.Inode) (uint32, error) {
+func (o *op) dropName(ino uint32, i disk.Inode) (reap node, err error) {
 	if i.Links() == 0 {
-		return 0, errDamaged
+		return node{}, errDamaged
 	}
 	i.SetLinks(i.Links() - 1)
 	o.touch(i, false)
 	if i.Links() > 0 {
-		return 0, nil
+		return node{}, nil
 	}
-	reap, err := o.unlinked(ino, i)
-	if !reap {
-		ino = 0
-	}
-	return ino, err
+	return o.unlinked(ino, i)
 }
 
-// reapLater frees an inode that a successful op left without a name, unless it is open.
-func (s *FileSystem) reapLater(ino uint32, err error) error {
-	if ino == 0 || err != nil {
+// reapLater frees a file that a successful op left without a name, unless it is open. The zero node is none.
+func (n node) reapLater(err error) error {
+	if err != nil || n.s == nil || n.s.handles.Count(n.key()) > 0 {
 		return err
 	}
-	if s.handles.Count(ino) > 0 {
-		return nil
-	}
-	return s.reap(ino)
+	return n.reap()
 }
 
 // dropDirectory removes an empty directory after its name was removed here. Errors: ENOTDIR,
 // ENOTEMPTY.
-func (n *names) dropDirectory(ino uint32) (reap uint32, err error) {
+func (n *names) dropDirectory(ino uint32) (reap node, err error) {
 	i, err := n.o.inode(ino)
 	if err != nil {
-		return 0, err
+		return node{}, err
 	}
 	if fs.Mode(i.Mode()).Type() != fs.Dir {
-		return 0, linux.ENOTDIR
+		return node{}, linux.ENOTDIR
 	}
 	sub := &names{s: n.s, o: n.o, ino: ino, i: i}
 	if empty, err := sub.empty(); err != nil || !empty {
 		if err == nil {
 			err = linux.ENOTEMPTY
 		}
-		return 0, err
+		return node{}, err
 	}
 	n.dropLink()
 	i.SetLinks(0)
 	n.o.touch(i, false)
-	later, err := n.o.unlinked(ino, i)
-	if !later {
-		ino = 0
-	}
-	return ino, err
+	return n.o.unlinked(ino, i)
 }

@@ -158,7 +158,7 @@ func (s *FileSystem) changeContent(c change) {
 		case inPlace && !whole:
 			clear(b.data)
 		case !inPlace && whole:
-			b.data = slices.Clone(c.data)
+			b.data, c.data = slices.Clone(c.data), nil
 		case !inPlace:
 			b.data = make([]byte, s.geometry.BlockSize)
 		}
@@ -389,20 +389,20 @@ func (h handle) Foreign() bool { return false }
 // Close implements fs.Handle.
 func (h handle) Close() error {
 	s := h.n.s
-	if s.handles.Add(h.n.ino, -1) > 0 {
+	if s.handles.Add(h.n.key(), -1) > 0 {
 		return nil
 	}
 	s.mu.RLock()
-	reap := s.isOrphan(h.n.ino) && !s.closed && s.readOnly == ""
+	orphan, done := s.isOrphan(h.n.ino), s.closed || s.readOnly != ""
 	s.mu.RUnlock()
-	if !reap {
-		h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
+	switch {
+	case done:
 		return nil
+	case orphan:
+		return h.n.reap()
 	}
-	s.mu.Lock()
-	delete(s.nameable, h.n.ino)
-	s.mu.Unlock()
-	return s.reap(h.n.ino)
+	h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
+	return nil
 }
 
 // NextData implements fs.Sparse.

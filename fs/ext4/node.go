@@ -94,7 +94,7 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	h := handle{n: r.node, sync: flags&linux.O_DSYNC != 0}
 	// The file is counted before it is looked for, and an op that removes its last name forgets its attributes before it looks
 	// at the count. So either the op sees the open file, or Open sees that the file is gone.
-	r.s.handles.Add(r.ino, 1)
+	r.s.handles.Add(r.key(), 1)
 	if a, known := r.s.known.Attr(r.key()); known && a.Links > 0 {
 		return h, nil
 	}
@@ -102,7 +102,7 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	_, err := r.load()
 	r.s.mu.RUnlock()
 	if err != nil {
-		h.Close()
+		r.s.handles.Add(r.key(), -1)
 		return nil, err
 	}
 	return h, nil
@@ -112,7 +112,7 @@ func (l link) Open(fs.Flags) (fs.Handle, error)      { return nil, linux.ELOOP }
 func (s special) Open(fs.Flags) (fs.Handle, error)   { return nil, linux.ENXIO }
 
 // InUse implements fs.Lasting.
-func (r regular) InUse() bool { return r.s.handles.Count(r.ino) > 0 }
+func (r regular) InUse() bool { return r.s.handles.Count(r.key()) > 0 }
 
 // Change implements fs.Node.
 func (n node) Change(c fs.Change) error {
@@ -160,7 +160,7 @@ func (r regular) resize(c fs.Change) error {
 	if err != nil || !steps {
 		return err
 	}
-	if err := r.s.truncateSteps(r.ino, uint64(c.Size)); err != nil {
+	if err := r.truncateSteps(uint64(c.Size), r.exists); err != nil {
 		return err
 	}
 	return r.s.update(func(o *op) error {

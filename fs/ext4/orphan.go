@@ -59,14 +59,17 @@ func (o *op) dropOrphan(ino uint32) error {
 }
 
 // unlinked is called in an op when an inode has lost its last name. If the file is small and not open,
-// unlinked frees it at once. Otherwise it returns true, and the caller must call reap after the op, unless
-// the file is open.
-func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
-	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0
-	if small && o.s.handles.Count(ino) == 0 {
-		return false, o.erase(ino)
+// unlinked frees it at once. Otherwise it returns the file, and the caller must call reapLater after the op.
+func (o *op) unlinked(ino uint32, i disk.Inode) (reap node, err error) {
+	n := node{o.s, ino, i.Generation()}
+	if o.s.isOrphan(ino) {
+		return n, nil // its blocks are being freed already
 	}
-	return true, o.addOrphan(ino, i)
+	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0
+	if small && o.s.handles.Count(n.key()) == 0 {
+		return node{}, o.erase(ino)
+	}
+	return n, o.addOrphan(ino, i)
 }
 
 // mapped reports whether an inode without extents may have blocks mapped one by one.
@@ -104,26 +107,49 @@ func (o *op) erase(ino uint32) error {
 	return o.freeInode(ino, isDir)
 }
 
-// reap frees an inode that has no name and is not open, in several ops.
-func (s *FileSystem) reap(ino uint32) error {
-	if err := s.truncateSteps(ino, 0); err != nil {
+// exists reports whether the file was not removed. The caller holds mu.
+func (n node) exists() bool {
+	_, err := n.load()
+	return err == nil
+}
+
+// reapable reports whether the file has no name, and is not open. It then cannot get a name any more (linkat(2)). The caller holds
+// mu exclusively. No call of Open succeeds without mu meanwhile, because such a file has no cached attributes with links.
+func (n node) reapable() bool {
+	i, err := n.load()
+	if err != nil || i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0 {
+		return false
+	}
+	delete(n.s.nameable, n.ino)
+	return true
+}
+
+// reap frees a file that has no name and is not open, in several ops. Each op checks this again: the file may have been opened or
+// freed meanwhile.
+func (n node) reap() error {
+	if err := n.truncateSteps(0, n.reapable); err != nil {
 		return err
 	}
-	return s.update(func(o *op) error {
-		if !slices.Contains(s.orphans, ino) || s.handles.Count(ino) > 0 {
+	return n.s.update(func(o *op) error {
+		if !n.reapable() {
 			return nil
 		}
-		return o.erase(ino)
+		return o.erase(n.ino)
 	})
 }
 
-// truncateSteps frees the blocks after a size. It frees one leaf of the extent tree in each op, so
-// that no op is larger than a transaction. The inode is an orphan meanwhile.
-func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
+// truncateSteps frees the blocks after a size. It frees one leaf of the extent tree in each op, so that no op is larger than
+// a transaction, and ends early if allowed returns false in an op. The inode is an orphan meanwhile.
+func (n node) truncateSteps(size uint64, allowed func() bool) error {
+	s := n.s
 	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
 	for more := true; more; {
 		err := s.update(func(o *op) error {
-			t, err := o.tree(ino)
+			if !allowed() {
+				more = false
+				return nil
+			}
+			t, err := o.tree(n.ino)
 			if err != nil {
 				return err
 			}
@@ -131,7 +157,7 @@ func (s *FileSystem) truncateSteps(ino uint32, size uint64) error {
 			if from, more, err = t.lastLeaf(end); err != nil {
 				return err
 			}
-			o.dropDelayed(ino, end)
+			o.dropDelayed(n.ino, end)
 			return t.remove(from, maxLogical, t.freeData)
 		})
 		if err != nil {
@@ -202,17 +228,19 @@ func (s *FileSystem) reapOrphan(ino uint32) error {
 	i, err := s.inode(ino)
 	var links uint16
 	var size uint64
+	var generation uint32
 	if err == nil {
-		links, size = i.Links(), i.Size()
+		links, size, generation = i.Links(), i.Size(), i.Generation()
 	}
 	s.mu.RUnlock()
 	if err != nil {
 		return err
 	}
+	n := node{s, ino, generation}
 	if links == 0 {
-		return s.reap(ino)
+		return n.reap()
 	}
-	if err := s.truncateSteps(ino, size); err != nil {
+	if err := n.truncateSteps(size, n.exists); err != nil {
 		return err
 	}
 	return s.update(func(o *op) error { return o.dropOrphan(ino) })

@@ -24,9 +24,9 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 	if !ok || into.s != d.s {
 		return linux.EXDEV
 	}
-	reap := uint32(0)
+	reap := node{}
 	err := d.s.update(func(o *op) error {
-		reap = 0
+		reap = node{}
 		m, err := o.moving(d, name, into, newName)
 		if err != nil {
 			return err
@@ -46,7 +46,7 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 		o.touch(m.into.i, true)
 		return err
 	})
-	return d.s.reapLater(reap, err)
+	return reap.reapLater(err)
 }
 
 func (o *op) moving(d directory, name string, into directory, newName string) (*moving, error) {
@@ -180,11 +180,11 @@ func (m *moving) exchange() error {
 }
 
 // move enters the new name, or changes its inode, and removes the old name.
-func (m *moving) move() (reap uint32, err error) {
+func (m *moving) move() (reap node, err error) {
 	kind := disk.TypeOf(m.i.Mode())
 	if m.there {
 		if err := m.into.relink(m.target, m.old.entry.Inode, kind); err != nil {
-			return 0, err
+			return node{}, err
 		}
 		if isDir(m.thereI) {
 			reap, err = m.into.dropDirectory(m.target.entry.Inode)
@@ -195,14 +195,14 @@ func (m *moving) move() (reap uint32, err error) {
 		err = m.into.add(m.new, m.old.entry.Inode, kind)
 	}
 	if err != nil {
-		return 0, err
+		return node{}, err
 	}
 	m.o.touch(m.i, false)
 	if m.old, err = m.from.find(m.name); err != nil { // the name may have moved when a block was split
-		return 0, err
+		return node{}, err
 	}
 	if err := m.from.remove(m.old); err != nil {
-		return 0, err
+		return node{}, err
 	}
 	return reap, m.reparent(m.old.entry.Inode, m.i, m.from, m.into)
 }

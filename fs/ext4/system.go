@@ -37,8 +37,8 @@ type FileSystem struct {
 	geometry   *disk.Geometry
 	root       fs.Directory // set by Open
 	cache      *cache
-	known      lookup.Cache          // names and attributes for readers without mu; filled with mu held shared
-	handles    lookup.Counts         // numbers of open handles by inode
+	known      lookup.Cache          // names and attributes for readers without mu; filled with mu held
+	handles    lookup.Counts         // numbers of open handles
 	pages      fs.PageTable[fileKey] // pages of mapped files
 	hasIndexes bool                  // directories get an index when they grow
 

@@ -118,7 +118,7 @@ func AttributeRoom(b []byte, block bool) int {
 }
 
 // WriteAttributes encodes attributes that fit, in the order in which Linux searches them. For a
-// block, the caller then calls Checksums.SealAttributes.
+// block, the commit then computes its checksum: see Geometry.Seal.
 func WriteAttributes(b []byte, block bool, all []Attribute) {
 	slices.SortFunc(all, compareAttributes)
 	clear(b)
