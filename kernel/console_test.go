@@ -206,3 +206,23 @@ func TestCrash(t *testing.T) {
 		}
 	}
 }
+
+// The stack trace of a crash reads only memory that has a page, from its first byte to its last.
+func TestReadable(t *testing.T) {
+	u := newUser(t)
+	at := u.memory(3, protRead|protWrite)
+	for _, page := range []uint64{0, 1} { // the third page has no memory yet
+		u.write(at+page*pageSize, 1)
+	}
+	for _, c := range []struct {
+		addr, size uint64
+		want       bool
+	}{
+		{at, 8, true}, {at + pageSize - 8, 16, true}, {at + 2*pageSize - 16, 16, true}, {at + 2*pageSize - 8, 16, false},
+		{at + 2*pageSize, 8, false}, {at - 8, 16, false}, {1 << 63, 8, false}, {^uint64(7), 16, false},
+	} {
+		if got := u.kernel().readable(c.addr, c.size); got != c.want {
+			t.Errorf("%d bytes at %#x: %v", c.size, c.addr, got)
+		}
+	}
+}

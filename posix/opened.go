@@ -1,6 +1,11 @@
 package posix
 
-import "loam/posix/file"
+import (
+	"loam/abi/linux"
+	"loam/posix/epoll"
+	"loam/posix/file"
+	"loam/posix/timer"
+)
 
 // Opened is an open file description. It lets the most frequent calls look the descriptor up only once.
 // If the description is closed meanwhile, a call behaves as if it had come before the close, or returns
@@ -9,3 +14,28 @@ type Opened = file.Description
 
 // Opened returns the description of fd, or nil. It takes no lock.
 func (p *Process) Opened(fd int) *Opened { return p.fds.Get(fd) }
+
+// MayRead checks the descriptor of a vector without bytes, for which readv(2) does not read the file. MayWrite does the same
+// for writev(2). Errors: EBADF; EINVAL for a file that cannot be read or written.
+func (p *Process) MayRead(fd int) Errno {
+	o, errno := p.get(fd)
+	if errno != 0 || !o.MayRead() {
+		return linux.EBADF
+	}
+	if _, isSet := o.File.(*epoll.Set); isSet {
+		return linux.EINVAL
+	}
+	return 0
+}
+
+func (p *Process) MayWrite(fd int) Errno {
+	o, errno := p.get(fd)
+	if errno != 0 || !o.MayWrite() {
+		return linux.EBADF
+	}
+	switch o.File.(type) {
+	case *epoll.Set, *timer.File:
+		return linux.EINVAL
+	}
+	return 0
+}

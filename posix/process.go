@@ -134,8 +134,17 @@ func New(o Options) *Process {
 	return p
 }
 
-// get returns the open file description of fd. Errors: EBADF.
+// get returns the open file description of fd. Errors: EBADF, also for O_PATH.
 func (p *Process) get(fd int) (*file.Description, Errno) {
+	o := p.fds.Get(fd)
+	if o == nil || o.PathOnly() {
+		return nil, linux.EBADF
+	}
+	return o, 0
+}
+
+// getAny returns the open file description of fd, also of a descriptor opened with O_PATH. Errors: EBADF.
+func (p *Process) getAny(fd int) (*file.Description, Errno) {
 	o := p.fds.Get(fd)
 	if o == nil {
 		return nil, linux.EBADF
@@ -150,10 +159,13 @@ func (p *Process) socket(fd int) (*file.Description, socket.Socket, Errno) {
 		return nil, nil, linux.EBADF
 	}
 	s, ok := o.File.(socket.Socket)
-	if !ok {
-		return nil, nil, linux.ENOTSOCK
+	switch {
+	case ok:
+		return o, s, 0
+	case o.PathOnly():
+		return nil, nil, linux.EBADF
 	}
-	return o, s, 0
+	return nil, nil, linux.ENOTSOCK
 }
 
 // install allocates a descriptor for a new file, opened for reading and writing. typeFlags may contain SOCK_NONBLOCK and

@@ -44,18 +44,19 @@ func TestSendControl(t *testing.T) {
 	if got := r.From.IP.Addr().String(); got != "127.0.0.2" || len(r.Control) != 2 || r.Control[0].Data[0] != 9 || r.Control[1].Data[0] != 2 {
 		t.Errorf("from %s with %+v, want 127.0.0.2, TTL 9, TOS 2", got, r.Control)
 	}
-	ok(t, send(pktInfo("0.0.0.0", 0), control(0, linux.IP_TOS, socket.IntValue(4)...), control(linux.SOL_SOCKET, 99), control(linux.IPPROTO_IPV6, 99)))
+	ok(t, send(pktInfo("0.0.0.0", 0), control(0, linux.IP_TOS, socket.IntValue(4)...), control(linux.SOL_SOCKET, linux.SCM_RIGHTS), control(linux.IPPROTO_IPV6, 99)))
 	wantErrno(t, send(pktInfo("192.0.2.1", 0)), linux.EINVAL, "an address of another")
 	wantErrno(t, send(pktInfo("127.0.0.1", 77)), linux.ENODEV, "an index of no interface")
 	for what, c := range map[string]Control{
-		"half an in_pktinfo": control(0, linux.IP_PKTINFO, 1, 2, 3, 4),
-		"no number":          control(0, linux.IP_TTL, 1),
-		"a TTL of 0":         control(0, linux.IP_TTL, socket.IntValue(0)...),
-		"a TOS of 256":       control(0, linux.IP_TOS, socket.IntValue(256)...),
-		"no TOS":             control(0, linux.IP_TOS),
-		"another type":       control(0, 99),
-		"another of UDP":     control(linux.IPPROTO_UDP, 99, 0, 1),
-		"no length":          control(linux.IPPROTO_UDP, linux.UDP_SEGMENT, 1),
+		"half an in_pktinfo":    control(0, linux.IP_PKTINFO, 1, 2, 3, 4),
+		"no number":             control(0, linux.IP_TTL, 1),
+		"a TTL of 0":            control(0, linux.IP_TTL, socket.IntValue(0)...),
+		"a TOS of 256":          control(0, linux.IP_TOS, socket.IntValue(256)...),
+		"no TOS":                control(0, linux.IP_TOS),
+		"another type":          control(0, 99),
+		"another of SOL_SOCKET": control(linux.SOL_SOCKET, 99),
+		"another of UDP":        control(linux.IPPROTO_UDP, 99, 0, 1),
+		"no length":             control(linux.IPPROTO_UDP, linux.UDP_SEGMENT, 1),
 	} {
 		wantErrno(t, send(c), linux.EINVAL, what)
 	}

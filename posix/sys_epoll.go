@@ -50,6 +50,11 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch op {
 	case linux.EPOLL_CTL_ADD:
+		const exclusive = linux.EPOLLEXCLUSIVE
+		const allowed = exclusive | linux.EPOLLWAKEUP | linux.EPOLLET | linux.POLLIN | linux.POLLOUT | linux.POLLERR | linux.POLLHUP
+		if ev.Events&exclusive != 0 && ev.Events&^allowed != 0 {
+			return linux.EINVAL
+		}
 		return e.Add(fd, o, ev)
 	case linux.EPOLL_CTL_MOD:
 		if ev.Events&linux.EPOLLEXCLUSIVE != 0 {

@@ -30,6 +30,10 @@ func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
 		return n, file.ToErrno(err)
 	}
 	switch f := o.File.(type) { // reads of these files depend on the calling thread
+	case socket.Socket:
+		if len(b) == 0 {
+			return 0, 0 // unlike recv(2), read(2) of no bytes takes no message
+		}
 	case *tty.Slave:
 		return f.ReadFor(caller{p}, b, o.Nonblocking())
 	case *event.Signals:
@@ -169,7 +173,7 @@ func (p *Process) CloseRange(first, last uint32, flags int) Errno {
 func (p *Process) Dup(fd int) (int, Errno) { return p.dupAbove(fd, 0, false) }
 
 func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
-	o, errno := p.get(fd)
+	o, errno := p.getAny(fd)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -179,7 +183,7 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
 // EINVAL.
 func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
-	o, errno := p.get(fd)
+	o, errno := p.getAny(fd)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -199,9 +203,10 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl implements fcntl(2) except for locks: see Lock. Leases fail with EINVAL.
+// Fcntl implements fcntl(2) except for locks: see Lock. Leases fail with EINVAL. For a descriptor opened with O_PATH, only
+// commands about the descriptor and F_GETFL are allowed: other commands return EBADF.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
-	o, errno := p.get(fd)
+	o, errno := p.getAny(fd)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -221,6 +226,16 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 		return 0, 0
 	case linux.F_GETFL:
 		return int(o.Flags.Load()), 0
+	}
+	if o.PathOnly() {
+		return -1, linux.EBADF
+	}
+	return p.fileControl(o, fd, cmd, arg)
+}
+
+// fileControl implements the commands of fcntl(2) that need more than a descriptor opened with O_PATH.
+func (p *Process) fileControl(o *file.Description, fd, cmd, arg int) (int, Errno) {
+	switch cmd {
 	case linux.F_SETFL:
 		if errno := p.mayBeDirect(o, arg); errno != 0 {
 			return -1, errno
@@ -282,12 +297,12 @@ func (p *Process) CheckMemory(fd int, address uint64) Errno {
 // none. Requests for events fail. Errors: ENOTDIR, EINVAL.
 func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
 	switch {
+	case uint32(events)&^linux.DN_MULTISHOT == 0:
+		return 0, 0
 	case o.File.Mode()&linux.S_IFMT != linux.S_IFDIR:
 		return -1, linux.ENOTDIR
-	case uint32(events)&^linux.DN_MULTISHOT != 0:
-		return -1, linux.EINVAL
 	}
-	return 0, 0
+	return -1, linux.EINVAL
 }
 
 // Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.
@@ -331,6 +346,15 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		}
 	}
 	return 0, linux.ENOTTY
+}
+
+// ReturnsInt reports whether a request stores an int at the address of its argument and does not read it.
+func ReturnsInt(request int) bool {
+	switch request {
+	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP:
+		return true
+	}
+	return false
 }
 
 // TakesInt reports whether the argument of a request is the address of an int.

@@ -23,7 +23,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		return -1, linux.EOPNOTSUPP
 	}
 	if len(m.Control) > 0 {
-		if errno = p.packControl(m.Control); errno != 0 {
+		if errno = p.packControl(s.Common().Domain, m.Control); errno != 0 {
 			return -1, errno
 		}
 		defer p.dropControl(m.Control)
@@ -138,11 +138,19 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 // maxPassed is the maximum number of descriptors in a message (SCM_MAX_FD).
 const maxPassed = 253
 
-// packControl replaces descriptor numbers in SCM_RIGHTS messages by references to their descriptions. Errors: EBADF, EINVAL.
-func (p *Process) packControl(control []Control) Errno {
+// packControl checks the control messages of level SOL_SOCKET, and replaces descriptor numbers in SCM_RIGHTS messages of a Unix
+// socket by references to their descriptions. Errors: EBADF, EINVAL.
+func (p *Process) packControl(family int, control []Control) Errno {
 	for i := range control {
 		c := &control[i]
-		if c.Level != linux.SOL_SOCKET || c.Type != linux.SCM_RIGHTS {
+		if c.Level != linux.SOL_SOCKET {
+			continue
+		}
+		if errno := c.Check(family); errno != 0 {
+			p.dropControl(control[:i])
+			return errno
+		}
+		if c.Type != linux.SCM_RIGHTS || family != linux.AF_UNIX {
 			continue
 		}
 		if len(c.Data) > maxPassed*4 {

@@ -5,23 +5,43 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/epoll"
+	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/pipe"
+	"loam/posix/timer"
 )
 
 // Calls about offsets and sizes of files: lseek, pread, ftruncate, fsync.
 
-// Lseek implements lseek(2). It returns the new offset. Errors: EBADF, ESPIPE, EINVAL, ENXIO.
+// Lseek implements lseek(2). It returns the new offset, which is always 0 for an eventfd and similar files. Errors: EBADF,
+// ESPIPE, EINVAL, ENXIO.
 func (p *Process) Lseek(fd int, offset int64, whence int) (int64, Errno) {
-	f, errno := p.real(fd, linux.ESPIPE)
+	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
+	}
+	f, ok := o.File.(*treeFile)
+	switch {
+	case !ok && ignoresSeek(o):
+		return 0, 0
+	case !ok:
+		return -1, linux.ESPIPE
 	}
 	at, err := f.Seek(offset, whence)
 	if err != nil {
 		return -1, file.ToErrno(err)
 	}
 	return at, 0
+}
+
+// ignoresSeek reports whether lseek(2) of a file succeeds without an effect.
+func ignoresSeek(o *file.Description) bool {
+	switch o.File.(type) {
+	case *event.Counter, *event.Inotify, *event.Signals, *timer.File, *epoll.Set:
+		return true
+	}
+	return false
 }
 
 // Pread implements pread64(2). It returns 0 at the end of the file. Errors: EBADF, ESPIPE, EINVAL,
@@ -51,6 +71,9 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 // Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for
 // writing, and errors of the file system.
 func (p *Process) Ftruncate(fd int, size int64) Errno {
+	if size < 0 {
+		return linux.EINVAL
+	}
 	f, errno := p.real(fd, linux.EINVAL)
 	if errno != 0 {
 		return errno
@@ -67,14 +90,22 @@ func (p *Process) Ftruncate(fd int, size int64) Errno {
 // Fallocate implements fallocate(2). On a file system without fs.Allocator it reserves no space and
 // only extends the file. There it returns EOPNOTSUPP for modes that punch holes or move data.
 func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
-	f, errno := p.real(fd, linux.ESPIPE)
+	o, errno := p.get(fd)
 	switch {
 	case errno != 0:
 		return errno
 	case offset < 0 || length <= 0:
 		return linux.EINVAL
-	case !f.Flags().MayWrite():
+	case !o.MayWrite():
 		return linux.EBADF
+	}
+	f, errno := p.real(fd, linux.ENODEV)
+	if _, isPipe := o.File.(*pipe.End); isPipe {
+		return linux.ESPIPE
+	}
+	switch {
+	case errno != 0:
+		return errno
 	case f.Attr().Mode.Type() != fs.Regular:
 		return linux.ENODEV
 	case offset+length < 0:
@@ -185,6 +216,8 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 		return -1, errno
 	case !o.MayWrite():
 		return -1, linux.EBADF
+	case o.Flags.Load()&linux.O_APPEND != 0:
+		return -1, linux.EINVAL
 	}
 	at, errno := f.position(offset)
 	if errno != 0 {
@@ -252,11 +285,8 @@ func (p *Process) CopyFileRange(in int, inOffset *int64, out int, outOffset *int
 		return -1, errno
 	}
 	to, errno := p.real(out, linux.EINVAL)
-	switch {
-	case errno != 0:
+	if errno != 0 {
 		return -1, errno
-	case !from.Flags().MayRead() || !to.Flags().MayWrite() || to.Flags()&fs.Append != 0:
-		return -1, linux.EBADF
 	}
 	for _, f := range [...]*treeFile{from, to} {
 		switch f.Attr().Mode.Type() {
@@ -266,6 +296,9 @@ func (p *Process) CopyFileRange(in int, inOffset *int64, out int, outOffset *int
 		default:
 			return -1, linux.EINVAL
 		}
+	}
+	if !from.Flags().MayRead() || !to.Flags().MayWrite() || to.Flags()&fs.Append != 0 {
+		return -1, linux.EBADF
 	}
 	return copyRange(from, inOffset, to, outOffset, n)
 }

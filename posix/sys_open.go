@@ -19,11 +19,14 @@ const statusFlags = linux.O_ACCMODE | linux.O_APPEND | linux.O_NONBLOCK | linux.
 	linux.O_DIRECTORY | linux.O_NOFOLLOW | linux.O_NOATIME | int(fs.PathOnly|fs.TempFile)
 
 // at returns the view of the file tree, and the directory to which path is relative: that of dirfd, or the working
-// directory. Errors: EBADF, ENOTDIR.
+// directory. Errors: EBADF, ENOTDIR, and ENOENT for an empty path.
 func (p *Process) at(dirfd int, path string) (*fs.View, fs.Place, Errno) {
 	v := p.sight()
 	if dirfd == linux.AT_FDCWD || strings.HasPrefix(path, "/") {
 		return v, v.Dir, 0
+	}
+	if path == "" {
+		return v, fs.Place{}, linux.ENOENT
 	}
 	_, f, errno := p.tree(dirfd, linux.ENOTDIR)
 	if errno != 0 {

@@ -32,7 +32,7 @@ func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Er
 // Receive allocates a descriptor for the open file description of a descriptor in another process (pidfd_getfd(2)). Errors:
 // EBADF, EMFILE.
 func (p *Process) Receive(from *Process, fd int) (int, Errno) {
-	o, errno := from.get(fd)
+	o, errno := from.getAny(fd)
 	if errno != 0 {
 		return -1, errno
 	}
@@ -42,7 +42,7 @@ func (p *Process) Receive(from *Process, fd int) (int, Errno) {
 // FileOrder returns a number that is the same for descriptors of the same open file description, in all processes. Errors:
 // EBADF.
 func (p *Process) FileOrder(fd int) (uint64, Errno) {
-	o, errno := p.get(fd)
+	o, errno := p.getAny(fd)
 	if errno != 0 {
 		return 0, errno
 	}

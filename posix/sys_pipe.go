@@ -3,8 +3,11 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/epoll"
+	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/pipe"
+	"loam/posix/timer"
 )
 
 // Calls on pipes: see posix/pipe.
@@ -57,11 +60,18 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno != 0 {
 		return -1, errno
 	}
+	switch to.File.(type) {
+	case *event.Counter, *timer.File, *epoll.Set:
+		return -1, linux.EINVAL // these files cannot be the output of splice(2)
+	}
 	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }
 
-// Tee implements tee(2). Errors: EBADF, EINVAL, EAGAIN, EINTR.
+// Tee implements tee(2). With a length of 0, as on Linux, only the flags are checked. Errors: EBADF, EINVAL, EAGAIN, EINTR.
 func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
+	if n == 0 && flags&^pipe.Flags == 0 {
+		return 0, 0
+	}
 	from, to, errno := p.two(in, out, n, flags)
 	if errno != 0 {
 		return -1, errno

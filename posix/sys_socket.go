@@ -252,15 +252,19 @@ func IsAsked(level, name int) bool {
 	return inet.IsFilterOption(level, name) || level == linux.SOL_PACKET && name == linux.PACKET_HDRLEN
 }
 
-// SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one
-// byte.
+// SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one byte, and some accept no
+// value in place of 0.
 func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
 		return errno
 	}
-	if level == linux.IPPROTO_IP && len(value) > 0 && len(value) < 4 {
+	switch {
+	case level != linux.IPPROTO_IP || len(value) >= 4:
+	case len(value) > 0:
 		value = socket.IntValue(int(value[0]))
+	case name == linux.IP_TOS || name == linux.IP_MTU_DISCOVER || name == linux.IP_RECVERR || name == linux.IP_PKTINFO || name == linux.IP_RECVTTL:
+		value = socket.IntValue(0)
 	}
 	return s.SetOption(level, name, value)
 }

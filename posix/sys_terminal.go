@@ -123,6 +123,17 @@ func TerminalArgument(request int) (size int, out bool) { return tty.Argument(re
 // TakesValue reports whether the argument of an ioctl(2) request of terminals is a number: see TerminalValue.
 func TakesValue(request int) bool { return tty.TakesValue(request) }
 
+// HasTerminal reports whether the file of fd has requests of terminals.
+func (p *Process) HasTerminal(fd int) bool {
+	o, _ := p.get(fd)
+	if o == nil {
+		return false
+	}
+	_, isStream := o.File.(*stream)
+	_, isEnd := o.File.(tty.End)
+	return isStream || isEnd
+}
+
 // Terminal implements ioctl(2) for the requests of TerminalArgument. arg is a copy of the argument. Errors: EBADF, ENOTTY,
 // EIO after a hangup, and the request's own errors.
 func (p *Process) Terminal(fd, request int, arg []byte) Errno {

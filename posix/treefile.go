@@ -79,7 +79,7 @@ func statOf(p fs.Place) Stat { return Stat{Attr: p.Node.Attr(), On: p.Device()} 
 // Fstat implements fstat(2). For a file without attributes it returns only the type, the permissions
 // and a number.
 func (p *Process) Fstat(fd int) (Stat, Errno) {
-	o, errno := p.get(fd)
+	o, errno := p.getAny(fd)
 	if errno != 0 {
 		return Stat{}, errno
 	}

@@ -150,6 +150,7 @@ const (
 	SEEK_HOLE         = 4
 	SEEK_SET          = 0
 	STATX_BASIC_STATS = 0x7ff
+	STATX__RESERVED   = 0x80000000
 	ST_NODEV          = 4
 	ST_NOEXEC         = 8
 	ST_NOSUID         = 2

@@ -8,17 +8,6 @@ import (
 // Allocation of blocks and inodes. Files are placed near their directory, and the blocks of a file
 // after one another. Directories in the root are spread over the groups that have room (Orlov).
 
-// bitmapCheck accepts a block bitmap with the right checksum.
-func (s *FileSystem) bitmapCheck(d disk.Group, inodes bool) func([]byte) bool {
-	g := s.geometry
-	return func(b []byte) bool {
-		if inodes {
-			return g.Sums.InodeBitmapOK(d, b[:g.InodesPerGroup/8])
-		}
-		return g.Sums.BlockBitmapOK(d, b[:g.BlocksPerGroup/8])
-	}
-}
-
 // blockBitmap returns a group's bitmap for reading. A bitmap that was never written to the disk is
 // computed.
 func (s *FileSystem) blockBitmap(group uint32) ([]byte, error) {
@@ -31,7 +20,7 @@ func (s *FileSystem) blockBitmap(group uint32) ([]byte, error) {
 		s.geometry.FreshBlockBitmap(b, group, d)
 		return b, nil
 	}
-	return s.image(d.BlockBitmap(), blockBitmap, s.bitmapCheck(d, false))
+	return s.image(d.BlockBitmap(), disk.Structure{Kind: disk.KindBlockBitmap, Index: group})
 }
 
 // editBlockBitmap returns a group's bitmap and descriptor for writing.
@@ -40,16 +29,14 @@ func (o *op) editBlockBitmap(group uint32) ([]byte, disk.Group, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	which := o.bitmaps[group]
-	which[0] = true
-	o.bitmaps[group] = which
+	w := disk.Structure{Kind: disk.KindBlockBitmap, Index: group}
 	if d.Flags()&disk.BlocksUninit != 0 {
-		b := o.make(d.BlockBitmap(), blockBitmap, nil)
+		b := o.make(d.BlockBitmap(), w)
 		o.s.geometry.FreshBlockBitmap(b, group, d)
 		d.SetFlags(d.Flags() &^ disk.BlocksUninit)
 		return b, d, nil
 	}
-	b, err := o.edit(d.BlockBitmap(), blockBitmap, o.s.bitmapCheck(d, false), nil)
+	b, err := o.edit(d.BlockBitmap(), w)
 	return b, d, err
 }
 
@@ -105,10 +92,11 @@ func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
 		if i > 0 {
 			bit = 0
 		}
-		at, n, err := o.search(group, bit, uint32(want))
+		b, err := o.s.busy(group)
 		if err != nil {
 			return 0, 0, err
 		}
+		at, n := disk.FindRun(b, bit, g.GroupBlocks(group), uint32(want))
 		if uint64(n) > length {
 			best, length = g.GroupStart(group)+uint64(at), uint64(n)
 		}
@@ -120,33 +108,6 @@ func (o *op) allocate(goal, want uint64) (block, n uint64, err error) {
 		return 0, 0, linux.ENOSPC
 	}
 	return best, length, o.use(best, length)
-}
-
-// search finds a run of free blocks in a group. It returns the run at bit if that bit is free.
-// Otherwise it returns the first run after bit that is long enough, then the first one before bit,
-// then the longest one.
-func (o *op) search(group, bit, want uint32) (at, n uint32, err error) {
-	b, err := o.s.busy(group)
-	if err != nil {
-		return 0, 0, err
-	}
-	end := o.s.geometry.GroupBlocks(group)
-	if bit < end && !disk.Bit(b, bit) {
-		return bit, min(disk.NextSet(b, bit, end)-bit, want), nil
-	}
-	for _, part := range [][2]uint32{{bit, end}, {0, min(bit, end)}} {
-		for i := disk.NextClear(b, part[0], part[1]); i < part[1]; {
-			run := disk.NextSet(b, i, part[1]) - i
-			if run >= want {
-				return i, want, nil
-			}
-			if run > n {
-				at, n = i, run
-			}
-			i = disk.NextClear(b, i+run, part[1])
-		}
-	}
-	return at, n, nil
 }
 
 // use marks free blocks of one group as used in the group's bitmap.
@@ -161,13 +122,8 @@ func (o *op) use(block, n uint64) error {
 	}
 	disk.SetBits(b, bit, uint32(n))
 	d.SetFreeBlocks(d.FreeBlocks() - uint32(n))
-	o.countBlocks(-int64(n))
+	o.s.freeBlocks -= n
 	return nil
-}
-
-func (o *op) countBlocks(n int64) {
-	o.s.freeBlocks += uint64(n)
-	o.undo = append(o.undo, func() { o.s.freeBlocks -= uint64(n) })
 }
 
 // free frees blocks with the next commit. For metadata, it also revokes older images in the
@@ -197,7 +153,7 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 		return errDamaged // one of the blocks was free already: two files contained the block
 	}
 	d.SetFreeBlocks(d.FreeBlocks() + n)
-	o.countBlocks(int64(n))
+	o.s.freeBlocks += uint64(n)
 	freed := o.s.running.freed
 	if freed[group] == nil {
 		freed[group] = make([]byte, o.s.geometry.BlockSize)
@@ -216,7 +172,7 @@ func (o *op) freeInGroup(group, bit, n uint32) error {
 func (o *op) forget(number uint64, metadata bool) {
 	r := o.s.running
 	if b := o.s.cache.find(number); b != nil {
-		o.touched = append(o.touched, touch{b: b, data: b.data, kind: b.kind, tx: b.tx, isNew: b.tx != r})
+		o.record(b)
 		if b.tx == r {
 			b.tx = nil
 			delete(r.blocks, number)
@@ -297,26 +253,19 @@ func (o *op) takeInode(group uint32, isDir bool) (uint32, error) {
 			return 0, err
 		}
 	}
-	o.countInodes(-1)
+	o.s.freeInodes--
 	return group*g.InodesPerGroup + bit + 1, nil
 }
 
-func (o *op) countInodes(n int) {
-	o.s.freeInodes += uint32(n)
-	o.undo = append(o.undo, func() { o.s.freeInodes -= uint32(n) })
-}
-
 func (o *op) editInodeBitmap(group uint32, d disk.Group) ([]byte, error) {
-	which := o.bitmaps[group]
-	which[1] = true
-	o.bitmaps[group] = which
+	w := disk.Structure{Kind: disk.KindInodeBitmap, Index: group}
 	if d.Flags()&disk.InodesUninit != 0 {
-		b := o.make(d.InodeBitmap(), inodeBitmap, nil)
+		b := o.make(d.InodeBitmap(), w)
 		o.s.geometry.FreshInodeBitmap(b)
 		d.SetFlags(d.Flags() &^ disk.InodesUninit)
 		return b, nil
 	}
-	return o.edit(d.InodeBitmap(), inodeBitmap, o.s.bitmapCheck(d, true), nil)
+	return o.edit(d.InodeBitmap(), w)
 }
 
 // freeInode frees an inode.
@@ -337,6 +286,6 @@ func (o *op) freeInode(ino uint32, isDir bool) error {
 	if isDir && d.Directories() > 0 {
 		d.SetDirectories(d.Directories() - 1)
 	}
-	o.countInodes(1)
+	o.s.freeInodes++
 	return nil
 }

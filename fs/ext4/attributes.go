@@ -22,7 +22,7 @@ func (s *FileSystem) attributes(i disk.Inode) ([]disk.Attribute, error) {
 	if number == 0 {
 		return all, nil
 	}
-	b, err := s.image(number, attributeBlock, s.attributeCheck(number))
+	b, err := s.image(number, disk.Structure{Kind: disk.KindAttributes})
 	if err != nil {
 		return nil, err
 	}
@@ -31,13 +31,6 @@ func (s *FileSystem) attributes(i disk.Inode) ([]disk.Attribute, error) {
 		return nil, errDamaged
 	}
 	return append(all, more...), nil
-}
-
-func (s *FileSystem) attributeCheck(number uint64) func([]byte) bool {
-	return func(b []byte) bool {
-		_, err := disk.ReadAttributes(b, true)
-		return err == nil && s.geometry.Sums.AttributesOK(b, number)
-	}
 }
 
 // setAttributes replaces all attributes of an inode. Errors: ENOSPC.
@@ -81,9 +74,8 @@ func (o *op) setAttributes(ino uint32, i disk.Inode, all []disk.Attribute) error
 func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
 	g := o.s.geometry
 	number := i.AttrBlock()
-	seal := func(b []byte) { g.Sums.SealAttributes(b, number) }
 	if number != 0 {
-		b, err := o.edit(number, attributeBlock, o.s.attributeCheck(number), seal)
+		b, err := o.edit(number, disk.Structure{Kind: disk.KindAttributes})
 		if err != nil || disk.SharedAttributes(b) <= 1 {
 			return b, err
 		}
@@ -97,7 +89,7 @@ func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
 	}
 	i.SetAttrBlock(number)
 	i.SetSectors(g, i.Sectors(g)+uint64(g.BlockSize/512))
-	return o.make(number, attributeBlock, seal), nil
+	return o.make(number, disk.Structure{Kind: disk.KindAttributes}), nil
 }
 
 // dropAttributes frees the block of an inode's attributes, if there is one.
@@ -107,7 +99,7 @@ func (o *op) dropAttributes(i disk.Inode) error {
 	if number == 0 {
 		return nil
 	}
-	b, err := o.edit(number, attributeBlock, o.s.attributeCheck(number), func(b []byte) { g.Sums.SealAttributes(b, number) })
+	b, err := o.edit(number, disk.Structure{Kind: disk.KindAttributes})
 	if err != nil {
 		return err
 	}

@@ -2,39 +2,26 @@ package ext4
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"loam/block"
+	"loam/fs/ext4/disk"
 )
 
 // The cache of blocks, which holds metadata and file contents. A page cache could replace it for file
 // contents: file.go accesses cached contents only through content, contentRun and changeContent.
 
-// kind is the kind of structure in a block. It is set after the block has passed the check for that
-// structure.
-type kind uint8
-
-const (
-	unchecked kind = iota
-	content
-	superBlock
-	descriptors
-	blockBitmap
-	inodeBitmap
-	inodeTable
-	extentNode
-	directoryLeaf
-	indexRoot
-	indexNode
-	attributeBlock
-	blockMap
-)
-
 // buffer is the newest image of a block. Its fields are guarded by FileSystem.mu. A reader of the file
-// system holds mu shared, and may change only the field kind and the order of the cache's list.
+// system holds mu shared, and may change only the fields above number and the order of the cache's list.
 type buffer struct {
+	kind  atomic.Uint32    // the kind of structure: see structure
+	owner disk.Owner       // see structure; set together with kind
+	index uint32           // see structure; set together with kind
+	valid [8]atomic.Uint64 // of an inode table, a bit for each inode: the image is newer than the checksum, or has passed its check
+	used  atomic.Bool      // the buffer was found since it was last at the end of the cache's list
+
 	number uint64
-	data   []byte // modified only during the operation that made the image, or later if owns returns true
-	kind   kind
+	data   []byte // modified only by ops while tx is the running transaction. Content is modified while owns returns true
 
 	tx     *transaction // the uncommitted transaction that contains this image; nil: none
 	logged bool         // the buffer was committed to the journal, and is not yet written to its own block
@@ -46,10 +33,27 @@ type buffer struct {
 	next, prev *buffer
 }
 
-// cache holds buffers by block number. The list has the buffers that may be dropped, the most
-// recently used first.
+// structure returns the structure that the block holds. The caller holds mu of the file system.
+func (b *buffer) structure() disk.Structure {
+	return disk.Structure{Kind: disk.Kind(b.kind.Load()), Owner: b.owner, Index: b.index}
+}
+
+// set sets the structure that the block holds. The caller holds mu of the file system exclusively, or mu of the cache.
+func (b *buffer) set(w disk.Structure) {
+	b.owner, b.index = w.Owner, w.Index
+	b.kind.Store(uint32(w.Kind))
+}
+
+// trusted reports whether an inode of a table needs no check of its checksum.
+func (b *buffer) trusted(slot int) bool { return b.valid[slot/64].Load()>>(slot%64)&1 != 0 }
+
+func (b *buffer) trust(slot int)    { b.valid[slot/64].Or(1 << (slot % 64)) }
+func (b *buffer) distrust(slot int) { b.valid[slot/64].And(^(uint64(1) << (slot % 64))) }
+
+// cache holds buffers by block number. The list has the buffers that may be dropped. A new buffer is at its start. The
+// buffer at its end is dropped, or moves to the start if it was used meanwhile.
 type cache struct {
-	mu     sync.Mutex
+	mu     sync.RWMutex
 	blocks map[uint64]*buffer
 	head   buffer // head of the list of buffers, which is a ring
 	count  int    // number of buffers in the list
@@ -67,14 +71,22 @@ func newCache(limit int) *cache {
 
 // find returns the buffer of a block, or nil if it is not cached.
 func (c *cache) find(number uint64) *buffer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.mu.RLock()
 	b := c.blocks[number]
-	if b != nil && b.listed {
-		b.unlink()
-		b.link(&c.head)
+	c.mu.RUnlock()
+	if b != nil && !b.used.Load() {
+		b.used.Store(true)
 	}
 	return b
+}
+
+// classify sets the structure of a buffer that a reader has checked.
+func (c *cache) classify(b *buffer, w disk.Structure) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b.kind.Load() != uint32(w.Kind) {
+		b.set(w)
+	}
 }
 
 // add inserts a buffer, and returns it. If another goroutine has inserted one for the same block,
@@ -151,8 +163,14 @@ func (c *cache) settleLocked(b *buffer) {
 		b.listed = false
 		c.count--
 	}
-	for c.count > c.limit {
-		c.dropLocked(c.head.prev)
+	for tries := 2 * c.limit; c.count > c.limit; tries-- {
+		last := c.head.prev
+		if tries > 0 && last.used.Swap(false) {
+			last.unlink()
+			last.link(&c.head)
+			continue
+		}
+		c.dropLocked(last)
 	}
 }
 

@@ -180,7 +180,7 @@ func (c *checker) checkInodes(group uint32) {
 	}
 	bits := make([]byte, g.BlockSize)
 	if g.FreshInodeBitmap(bits); d.Flags()&disk.InodesUninit == 0 {
-		if bits, err = c.s.image(d.InodeBitmap(), inodeBitmap, c.s.bitmapCheck(d, true)); err != nil {
+		if bits, err = c.s.image(d.InodeBitmap(), disk.Structure{Kind: disk.KindInodeBitmap, Index: group}); err != nil {
 			c.problem("the inode bitmap of group %d: %v", group, err)
 			return
 		}
@@ -233,7 +233,7 @@ func (c *checker) checkInode(ino uint32) (isDir bool) {
 	case !reserved:
 		c.findings.Files++
 	}
-	if entryType(fs.Mode(i.Mode())) == disk.TypeUnknown && !reserved {
+	if disk.TypeOf(i.Mode()) == disk.TypeUnknown && !reserved {
 		c.problem("inode %d: its type is unknown", ino)
 	}
 	if ino == disk.ResizeInode {
@@ -270,7 +270,7 @@ func (c *checker) checkResize(number uint64) {
 		return
 	}
 	c.claim(number, 1, "the resize inode")
-	b, err := c.s.image(number, blockMap, func([]byte) bool { return true })
+	b, err := c.s.image(number, disk.Structure{Kind: disk.KindBlockMap})
 	first := g.FirstData + 1
 	last := first + uint64(g.Overhead(0)) - 1
 	for at := 0; err == nil && at < len(b); at += 4 {
@@ -345,7 +345,7 @@ func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64,
 	if !c.claim(number, 1, "inode %d", ino) || level == 0 {
 		return 1, nil // following the block could loop
 	}
-	b, err := c.s.image(number, blockMap, func([]byte) bool { return true })
+	b, err := c.s.image(number, disk.Structure{Kind: disk.KindBlockMap})
 	if err != nil {
 		return 0, err
 	}
@@ -457,7 +457,7 @@ func (c *checker) checkEntry(dir uint32, e disk.DirEntry) (isDir bool) {
 		return false // the problem was reported before
 	}
 	c.links[e.Inode]++
-	kind := entryType(fs.Mode(i.Mode()))
+	kind := disk.TypeOf(i.Mode())
 	if c.s.geometry.FileType && e.Type != kind {
 		c.problem("directory %d: %q has type %d, and its inode %d", dir, e.Name, e.Type, kind)
 	}
@@ -482,7 +482,7 @@ func (c *checker) checkShared() {
 	slices.Sort(numbers)
 	for _, n := range numbers {
 		c.claim(n, 1, "a block of attributes")
-		b, err := c.s.image(n, attributeBlock, c.s.attributeCheck(n))
+		b, err := c.s.image(n, disk.Structure{Kind: disk.KindAttributes})
 		if err == nil && disk.SharedAttributes(b) != c.shared[n] {
 			c.problem("block %d of attributes: %d files have it, and it counts %d", n, c.shared[n], disk.SharedAttributes(b))
 		}

@@ -163,6 +163,9 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 	if len(t.blocks) > 0 {
 		s.countSuper()
 	}
+	if err := s.seal(); err != nil {
+		return nil, nil, nil, false, err
+	}
 	for number, b := range t.blocks {
 		images = append(images, journal.Image{Block: number, Data: b.data})
 	}
@@ -178,6 +181,37 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 	return t, images, contents, more, nil
 }
 
+// seal writes the checksums in the blocks of the running transaction. Checksums of bitmaps are in descriptors, so descriptors
+// come last.
+func (s *FileSystem) seal() error {
+	g := s.geometry
+	var last []*buffer
+	for _, b := range s.running.blocks {
+		w := b.structure()
+		switch w.Kind {
+		case disk.KindDescriptors:
+			last = append(last, b)
+			continue
+		case disk.KindInodeTable:
+			for slot := range g.BlockSize / g.InodeSize {
+				if b.trusted(slot) {
+					g.Sums.SealInode(b.data[slot*g.InodeSize:(slot+1)*g.InodeSize], w.Index+uint32(slot))
+				}
+			}
+			continue
+		}
+		d, err := s.groupOf(w)
+		if err != nil {
+			return err
+		}
+		g.Seal(b.data, b.number, w, d)
+	}
+	for _, b := range last {
+		g.Seal(b.data, b.number, b.structure(), nil)
+	}
+	return nil
+}
+
 func sortImages(images []journal.Image) {
 	slices.SortFunc(images, func(a, b journal.Image) int { return cmp.Compare(a.Block, b.Block) })
 }
@@ -185,15 +219,13 @@ func sortImages(images []journal.Image) {
 // countSuper writes the numbers of free blocks and inodes into the superblock. Ops do not update
 // them there.
 func (s *FileSystem) countSuper() {
-	o := &op{s: s, bitmaps: map[uint32][2]bool{}}
-	super, err := o.super()
+	super, err := s.beginOp().super()
 	if err != nil {
 		return // the counts in the superblock stay old: e2fsck recomputes them
 	}
 	super.SetFreeBlocks(s.freeBlocks)
 	super.SetFreeInodes(s.freeInodes)
 	super.SetWriteTime(uint32(s.config.Now().Unix()))
-	super.Seal()
 }
 
 // writeContents writes blocks of files. Adjacent blocks are written together.
@@ -362,7 +394,7 @@ func (s *FileSystem) begin() error {
 func (s *FileSystem) writeSuper(super disk.Super) error {
 	super.Seal()
 	number, at := s.superPlace()
-	b, err := s.buffer(number, superBlock, func([]byte) bool { return true })
+	b, err := s.buffer(number, disk.Structure{Kind: disk.KindSuper})
 	if err != nil {
 		return err
 	}
@@ -385,7 +417,7 @@ func (s *FileSystem) Close() error {
 	}
 	s.closed = true
 	writable := s.readOnly == ""
-	s.handles = map[uint32]int{}
+	s.handles.Clear()
 	s.mu.Unlock()
 	if !writable {
 		select {

@@ -171,8 +171,7 @@ func (c *cache) move(from, to uint64) {
 func (s *FileSystem) placeAll() (more bool, err error) {
 	for _, ino := range slices.Sorted(maps.Keys(s.delayed)) {
 		for len(s.delayed[ino]) > 0 {
-			o := &op{s: s, bitmaps: map[uint32][2]bool{}}
-			s.op = o
+			o := s.beginOp()
 			if err = o.place(ino, runsAtPlace); err == nil {
 				err = o.finish()
 			}

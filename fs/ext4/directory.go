@@ -180,14 +180,18 @@ func (d directory) make(name string, mode fs.Mode, owner fs.Owner, fill func(*op
 		}
 		made = d.s.nodeOf(ino, i)
 		o.touch(n.i, true)
-		return n.add(name, ino, entryType(mode))
+		return n.add(name, ino, disk.TypeOf(uint16(mode)))
 	})
 	return made, err
 }
 
-// vacant returns EEXIST if the name exists.
+// vacant returns EEXIST if the name exists. No op has changed the name since the cache of names learned about it.
 func (n *names) vacant(name string) error {
-	switch _, err := n.find(name); err {
+	_, err := n.s.known.Name(n.key(), name)
+	if err == lookup.ErrUnknown {
+		_, err = n.find(name)
+	}
+	switch err {
 	case linux.ENOENT:
 		return nil
 	case nil:
@@ -219,7 +223,7 @@ func (n *names) dropLink() {
 // fillDirectory writes the first block of a directory.
 func (o *op) fillDirectory(ino uint32, i disk.Inode, parent uint32) error {
 	n := &names{s: o.s, o: o, ino: ino, i: i}
-	_, b, err := n.grow(directoryLeaf)
+	_, b, err := n.grow(disk.KindDirectory)
 	if err == nil {
 		o.s.geometry.InitFirst(b, ino, parent)
 	}
@@ -245,7 +249,7 @@ func (d directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error)
 		}
 		number, _, err := t.fill(0, 1, false)
 		if err == nil {
-			copy(o.make(number, content, nil), target)
+			copy(o.make(number, disk.Structure{Kind: disk.KindContent}), target)
 		}
 		return err
 	})
@@ -284,7 +288,7 @@ func (d directory) Link(name string, to fs.Node) error {
 		i.SetLinks(i.Links() + 1)
 		o.touch(i, false)
 		o.touch(n.i, true)
-		return n.add(name, target.ino, entryType(fs.Mode(i.Mode())))
+		return n.add(name, target.ino, disk.TypeOf(i.Mode()))
 	})
 }
 
@@ -366,10 +370,7 @@ func (s *FileSystem) reapLater(ino uint32, err error) error {
 	if ino == 0 || err != nil {
 		return err
 	}
-	s.mu.RLock()
-	open := s.handles[ino] > 0
-	s.mu.RUnlock()
-	if open {
+	if s.handles.Count(ino) > 0 {
 		return nil
 	}
 	return s.reap(ino)

@@ -17,14 +17,16 @@
 //
 // Inodes, directories, extent trees and bitmaps are not decoded into separate structures: memory
 // holds the blocks themselves, and views of package disk read and change them. This has three
-// consequences. An [op] that fails restores the images of the blocks that it changed, so ENOSPC
+// consequences. An [op] that fails restores the parts of blocks that it changed, so ENOSPC
 // never leaves a partial change. A transaction is the set of blocks that changed. And an image that
-// a commit is writing is never modified, since every op works on copies.
+// a commit is writing is never modified: the first op that changes the block afterwards copies it.
+//
+// Checksums of changed blocks are written when their transaction is committed. In memory they are old until then.
 //
 // # Locks
 //
 // mu guards everything except the table of the cache. Reads hold it shared, ops hold it exclusively. Lookups of known names
-// take no lock (package fs/ext4/lookup). A commit
+// take no lock (package fs/ext4/lookup), and neither does opening a file whose attributes are known. A commit
 // takes commitMu before mu, and holds commitMu while it waits for the device. It does not hold mu meanwhile,
 // so ops continue in the next transaction. No other lock is taken while the cache's own lock is held. A
 // caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit).

@@ -41,68 +41,40 @@ func (n *names) place(logical uint64) (uint64, error) {
 }
 
 // block returns a block of the directory for reading, checked as kind k.
-func (n *names) block(logical uint64, k kind) ([]byte, error) {
+func (n *names) block(logical uint64, k disk.Kind) ([]byte, error) {
 	number, err := n.place(logical)
 	if err != nil {
 		return nil, err
 	}
-	return n.s.image(number, k, n.check(k))
+	return n.s.image(number, n.structure(k))
 }
 
 // edit returns a block of the directory for writing, checked as kind k.
-func (n *names) edit(logical uint64, k kind) ([]byte, error) {
+func (n *names) edit(logical uint64, k disk.Kind) ([]byte, error) {
 	number, err := n.place(logical)
 	if err != nil {
 		return nil, err
 	}
-	return n.o.edit(number, k, n.check(k), n.seal(k))
+	return n.o.edit(number, n.structure(k))
 }
 
-func (n *names) maxLevels() int {
-	if n.s.geometry.LargeDir {
-		return 2
-	}
-	return 1
-}
-
-func (n *names) check(k kind) func([]byte) bool {
-	g, o := n.s.geometry, n.owner()
-	switch k {
-	case indexRoot:
-		return func(b []byte) bool {
-			return g.CheckIndex(disk.IndexRoot(b), n.maxLevels()) == nil && g.Sums.IndexOK(disk.IndexRoot(b), o)
-		}
-	case indexNode:
-		return func(b []byte) bool {
-			return g.CheckIndex(disk.IndexNode(b), 0) == nil && g.Sums.IndexOK(disk.IndexNode(b), o)
-		}
-	}
-	return func(b []byte) bool { return g.CheckDirectory(b) == nil && g.Sums.DirectoryOK(b, o) }
-}
-
-func (n *names) seal(k kind) func([]byte) {
-	sums, o := &n.s.geometry.Sums, n.owner()
-	switch k {
-	case indexRoot:
-		return func(b []byte) { sums.SealIndex(disk.IndexRoot(b), o) }
-	case indexNode:
-		return func(b []byte) { sums.SealIndex(disk.IndexNode(b), o) }
-	}
-	return func(b []byte) { sums.SealDirectory(b, o) }
+// structure returns the structure of a block of the directory.
+func (n *names) structure(k disk.Kind) disk.Structure {
+	return disk.Structure{Kind: k, Owner: n.owner()}
 }
 
 // firstKind returns the kind of the directory's first block.
-func (n *names) firstKind() kind {
+func (n *names) firstKind() disk.Kind {
 	if n.indexed() {
-		return indexRoot
+		return disk.KindIndexRoot
 	}
-	return directoryLeaf
+	return disk.KindDirectory
 }
 
 // found is the location of a name in a directory.
 type found struct {
 	logical uint64
-	kind    kind
+	kind    disk.Kind
 	entry   disk.DirEntry
 }
 
@@ -117,7 +89,7 @@ func (n *names) find(name string) (found, error) {
 			end = 1
 		}
 		for at := range end {
-			k := directoryLeaf
+			k := disk.KindDirectory
 			if at == 0 {
 				k = n.firstKind()
 			}
@@ -136,12 +108,12 @@ func (n *names) find(name string) (found, error) {
 		return found{}, err
 	}
 	for {
-		b, err := n.block(p.leaf(), directoryLeaf)
+		b, err := n.block(p.leaf(), disk.KindDirectory)
 		if err != nil {
 			return found{}, err
 		}
 		if e, ok := disk.FindEntry(b, name); ok {
-			return found{p.leaf(), directoryLeaf, e}, nil
+			return found{p.leaf(), disk.KindDirectory, e}, nil
 		}
 		more, err := n.next(&p)
 		if err != nil {
@@ -155,7 +127,7 @@ func (n *names) find(name string) (found, error) {
 
 // add adds a name that does not exist. Errors: ENOSPC.
 func (n *names) add(name string, ino uint32, kind uint8) error {
-	n.forget(name)
+	n.publish(name, ino)
 	if !n.indexed() {
 		return n.addLinear(name, ino, kind)
 	}
@@ -163,7 +135,7 @@ func (n *names) add(name string, ino uint32, kind uint8) error {
 	if err != nil {
 		return err
 	}
-	b, err := n.edit(p.leaf(), directoryLeaf)
+	b, err := n.edit(p.leaf(), disk.KindDirectory)
 	if err != nil {
 		return err
 	}
@@ -182,7 +154,7 @@ func (n *names) add(name string, ino uint32, kind uint8) error {
 func (n *names) addLinear(name string, ino uint32, kind uint8) error {
 	g := n.s.geometry
 	for at := range n.blocks() {
-		b, err := n.edit(at, directoryLeaf)
+		b, err := n.edit(at, disk.KindDirectory)
 		if err != nil {
 			return err
 		}
@@ -196,7 +168,7 @@ func (n *names) addLinear(name string, ino uint32, kind uint8) error {
 		}
 		return n.add(name, ino, kind)
 	}
-	_, b, err := n.grow(directoryLeaf)
+	_, b, err := n.grow(disk.KindDirectory)
 	if err != nil {
 		return err
 	}
@@ -206,7 +178,7 @@ func (n *names) addLinear(name string, ino uint32, kind uint8) error {
 }
 
 // grow appends a block to the directory.
-func (n *names) grow(k kind) (logical uint64, b []byte, err error) {
+func (n *names) grow(k disk.Kind) (logical uint64, b []byte, err error) {
 	t, err := n.o.tree(n.ino)
 	if err != nil {
 		return 0, nil, err
@@ -220,20 +192,24 @@ func (n *names) grow(k kind) (logical uint64, b []byte, err error) {
 		return 0, nil, err
 	}
 	n.i.SetSize((logical + 1) << n.s.geometry.BlockBits)
-	return logical, n.o.make(number, k, n.seal(k)), nil
+	return logical, n.o.make(number, n.structure(k)), nil
 }
 
 // editFound returns the block that contains a found name, for writing.
 func (n *names) editFound(f found) ([]byte, error) { return n.edit(f.logical, f.kind) }
 
-// forget removes a name from the cache of names. It precedes each change.
-func (n *names) forget(name string) {
-	n.s.known.ForgetName(fileKey{Inode: n.ino, Generation: n.i.Generation()}, name)
+func (n *names) key() fileKey { return fileKey{Inode: n.ino, Generation: n.i.Generation()} }
+
+// publish makes later lookups find an inode by a name, or none if ino is 0, when the op has succeeded.
+func (n *names) publish(name string, ino uint32) {
+	if name != ".." {
+		n.o.named = append(n.o.named, naming{n.key(), name, ino})
+	}
 }
 
 // remove removes a name.
 func (n *names) remove(f found) error {
-	n.forget(string(f.entry.Name))
+	n.publish(string(f.entry.Name), 0)
 	b, err := n.editFound(f)
 	if err == nil {
 		disk.RemoveEntry(b, f.entry)
@@ -243,7 +219,7 @@ func (n *names) remove(f found) error {
 
 // relink makes a name refer to another inode, and stores its type.
 func (n *names) relink(f found, ino uint32, kind uint8) error {
-	n.forget(string(f.entry.Name))
+	n.publish(string(f.entry.Name), ino)
 	b, err := n.editFound(f)
 	if err == nil {
 		n.s.geometry.SetEntry(b, f.entry, ino, kind)
@@ -285,7 +261,7 @@ func (n *names) each(f func(disk.DirEntry)) error {
 }
 
 func (n *names) eachIn(logical uint64, f func(disk.DirEntry)) error {
-	b, err := n.block(logical, directoryLeaf)
+	b, err := n.block(logical, disk.KindDirectory)
 	if err != nil {
 		return err
 	}
@@ -354,7 +330,7 @@ func (n *names) list(cursor uint64) (entries []fs.Entry, more bool, err error) {
 // listIndexed collects the entries of leaves until there are some. It then continues as long as the
 // next leaf has names with the same hash as the last one.
 func (n *names) listIndexed(cursor uint64, version *uint8, entries *[]fs.Entry, collect func(disk.DirEntry)) (bool, error) {
-	root, err := n.block(0, indexRoot)
+	root, err := n.block(0, disk.KindIndexRoot)
 	if err != nil {
 		return false, err
 	}
@@ -383,8 +359,8 @@ func (n *names) listIndexed(cursor uint64, version *uint8, entries *[]fs.Entry, 
 
 // entryMode returns the type of a file, from its directory entry or its inode.
 func (s *FileSystem) entryMode(e disk.DirEntry) fs.Mode {
-	if int(e.Type) < len(entryModes) && e.Type != disk.TypeUnknown {
-		return entryModes[e.Type]
+	if mode := fs.Mode(disk.ModeOf(e.Type)); mode != 0 {
+		return mode
 	}
 	i, err := s.inode(e.Inode)
 	if err != nil {

@@ -117,12 +117,14 @@ func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buff
 	var first *buffer
 	for i := range n {
 		piece := data[i<<bits : (i+1)<<bits : (i+1)<<bits]
-		b := s.cache.addRead(&buffer{number: number + i, data: piece, kind: content, inode: ino}, mark)
+		b := &buffer{number: number + i, data: piece, inode: ino}
+		b.set(disk.Structure{Kind: disk.KindContent})
+		b = s.cache.addRead(b, mark)
 		if i == 0 {
 			first = b
 		}
 	}
-	if first.kind != content {
+	if disk.Kind(first.kind.Load()) != disk.KindContent {
 		return s.content(number)
 	}
 	return first, nil
@@ -130,7 +132,7 @@ func (s *FileSystem) contentRun(ino uint32, number, length, bytes uint64) (*buff
 
 // content returns a block of a file, and reads only that block.
 func (s *FileSystem) content(number uint64) (*buffer, error) {
-	return s.buffer(number, content, func([]byte) bool { return true })
+	return s.buffer(number, disk.Structure{Kind: disk.KindContent})
 }
 
 // change is new content for part of a block.
@@ -151,8 +153,16 @@ func (s *FileSystem) changeContent(c change) {
 		if b = s.cache.find(c.number); b == nil {
 			b = s.cache.add(&buffer{number: c.number})
 		}
-		b.data = make([]byte, s.geometry.BlockSize)
-		b.kind = content
+		whole := len(c.data) == s.geometry.BlockSize
+		switch inPlace := b.data != nil && s.owns(b); {
+		case inPlace && !whole:
+			clear(b.data)
+		case !inPlace && whole:
+			b.data = slices.Clone(c.data)
+		case !inPlace:
+			b.data = make([]byte, s.geometry.BlockSize)
+		}
+		b.set(disk.Structure{Kind: disk.KindContent})
 	} else if b = s.cache.add(b); !s.owns(b) {
 		b.data = slices.Clone(b.data) // a commit may be writing the old slice
 	}
@@ -165,10 +175,10 @@ func (s *FileSystem) changeContent(c change) {
 }
 
 // owns reports whether the image of a content block may be changed in place: no commit may be
-// writing it.
+// writing it. A commit removes the buffers that it writes from s.dirty, and clears their field dirty when it has written them.
 func (s *FileSystem) owns(b *buffer) bool {
-	_, own := s.dirty[b]
-	return own
+	_, waits := s.dirty[b]
+	return waits || !b.dirty && !b.logged && b.tx == nil
 }
 
 // WriteAt implements fs.Handle.
@@ -379,19 +389,20 @@ func (h handle) Foreign() bool { return false }
 // Close implements fs.Handle.
 func (h handle) Close() error {
 	s := h.n.s
-	s.mu.Lock()
-	if s.handles[h.n.ino]--; s.handles[h.n.ino] > 0 {
-		s.mu.Unlock()
+	if s.handles.Add(h.n.ino, -1) > 0 {
 		return nil
 	}
-	delete(s.handles, h.n.ino)
-	delete(s.nameable, h.n.ino)
-	reap := slices.Contains(s.orphans, h.n.ino) && !s.closed && s.readOnly == ""
-	s.mu.Unlock()
-	if reap {
-		return s.reap(h.n.ino)
+	s.mu.RLock()
+	reap := s.isOrphan(h.n.ino) && !s.closed && s.readOnly == ""
+	s.mu.RUnlock()
+	if !reap {
+		h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
+		return nil
 	}
-	return nil
+	s.mu.Lock()
+	delete(s.nameable, h.n.ino)
+	s.mu.Unlock()
+	return s.reap(h.n.ino)
 }
 
 // NextData implements fs.Sparse.

@@ -137,7 +137,7 @@ func (o *op) extendGroup(group uint32, blocks uint64) error {
 		return errDamaged
 	}
 	d.SetFreeBlocks(d.FreeBlocks() + n)
-	o.countBlocks(int64(n))
+	o.s.freeBlocks += uint64(n)
 	return nil
 }
 
@@ -146,7 +146,7 @@ func (o *op) addGroup(group uint32, blocks uint64) error {
 	g := o.s.geometry
 	number, at := g.DescriptorBlock(group)
 	if at == 0 {
-		if err := o.takeReserved(number); err != nil {
+		if err := o.takeReserved(group, number); err != nil {
 			return err
 		}
 	}
@@ -163,18 +163,15 @@ func (o *op) addGroup(group uint32, blocks uint64) error {
 	free := g.GroupBlocks(group) - g.Overhead(group) - 2 - uint32(g.TableBlocks())
 	d.SetFreeBlocks(free)
 	d.SetFreeInodes(g.InodesPerGroup)
-	g.FreshBlockBitmap(o.make(first, blockBitmap, nil), group, d)
-	which := [2]bool{true, false}
+	g.FreshBlockBitmap(o.make(first, disk.Structure{Kind: disk.KindBlockBitmap, Index: group}), group, d)
 	if g.Sums.Groups() {
 		d.SetFlags(disk.InodesUninit | disk.TableZeroed)
 		d.SetUnused(g.InodesPerGroup)
 	} else {
-		g.FreshInodeBitmap(o.make(first+1, inodeBitmap, nil))
-		which[1] = true
+		g.FreshInodeBitmap(o.make(first+1, disk.Structure{Kind: disk.KindInodeBitmap, Index: group}))
 	}
-	o.bitmaps[group] = which
-	o.countBlocks(int64(free))
-	o.countInodes(int(g.InodesPerGroup))
+	o.s.freeBlocks += uint64(free)
+	o.s.freeInodes += g.InodesPerGroup
 	if g.HasSuper(group) {
 		return o.reserveCopies(group)
 	}
@@ -196,11 +193,11 @@ func (o *op) resizeInode() (i disk.Inode, list []byte, err error) {
 
 // editMap returns a block of a block map, which consists of block numbers, for writing.
 func (o *op) editMap(number uint64) ([]byte, error) {
-	return o.edit(number, blockMap, func([]byte) bool { return true }, nil)
+	return o.edit(number, disk.Structure{Kind: disk.KindBlockMap})
 }
 
-// takeReserved takes a reserved block out of the resize inode, and makes it an empty block of descriptors.
-func (o *op) takeReserved(number uint64) error {
+// takeReserved takes a reserved block out of the resize inode, and makes it an empty block of descriptors, from a group on.
+func (o *op) takeReserved(group uint32, number uint64) error {
 	s, g := o.s, o.s.geometry
 	i, list, err := o.resizeInode()
 	if err != nil {
@@ -210,13 +207,13 @@ func (o *op) takeReserved(number uint64) error {
 	if !ok {
 		return errDamaged
 	}
-	copies, err := s.image(number, blockMap, func([]byte) bool { return true })
+	copies, err := s.image(number, disk.Structure{Kind: disk.KindBlockMap})
 	if err != nil {
 		return err
 	}
 	disk.PutBlockNumber(list[at:], 0)
 	i.SetSectors(g, i.Sectors(g)-uint64(1+entries(copies))<<(g.BlockBits-9))
-	o.make(number, descriptors, nil)
+	o.make(number, s.geometry.GroupsFrom(group, 0))
 	return nil
 }
 
@@ -296,12 +293,15 @@ func (s *FileSystem) writeCopies() error {
 	var tables []byte
 	first, _ := g.DescriptorBlock(0)
 	reserved, _ := g.ReservedTables()
+	perBlock := uint32(g.BlockSize / g.DescSize)
 	for number := first; number < reserved; number++ {
-		b, err := s.image(number, descriptors, func([]byte) bool { return true })
+		w := s.geometry.GroupsFrom(uint32(number-first)*perBlock, 0)
+		b, err := s.image(number, w)
 		if err != nil {
 			return err
 		}
 		tables = append(tables, b...)
+		g.Seal(tables[len(tables)-len(b):], number, w, nil) // ops may have changed the image since the commit
 	}
 	for group := uint32(1); group < g.Groups; group++ {
 		if !g.HasSuper(group) {

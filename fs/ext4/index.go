@@ -1,7 +1,6 @@
 package ext4
 
 import (
-	"cmp"
 	"slices"
 
 	"loam/abi/linux"
@@ -22,7 +21,7 @@ type path struct {
 type pathStep struct {
 	x       disk.Index
 	logical uint64 // number of the block within the directory
-	kind    kind
+	kind    disk.Kind
 	at      int // number of the entry in the block
 }
 
@@ -34,7 +33,7 @@ func (p *path) leaf() uint64 {
 
 // walk returns the path to the leaf for a name.
 func (n *names) walk(name string) (path, error) {
-	b, err := n.block(0, indexRoot)
+	b, err := n.block(0, disk.KindIndexRoot)
 	if err != nil {
 		return path{}, err
 	}
@@ -48,20 +47,20 @@ func (n *names) walk(name string) (path, error) {
 
 // walkTo returns the path to the leaf for a hash.
 func (n *names) walkTo(hash uint32) (path, error) {
-	b, err := n.block(0, indexRoot)
+	b, err := n.block(0, disk.KindIndexRoot)
 	if err != nil {
 		return path{}, err
 	}
 	root := disk.IndexRoot(b)
-	p := path{hash: hash, steps: []pathStep{{root, 0, indexRoot, root.Search(hash)}}}
+	p := path{hash: hash, steps: []pathStep{{root, 0, disk.KindIndexRoot, root.Search(hash)}}}
 	for range root.Levels() {
 		logical := p.leaf()
-		b, err := n.block(logical, indexNode)
+		b, err := n.block(logical, disk.KindIndexNode)
 		if err != nil {
 			return path{}, err
 		}
 		x := disk.IndexNode(b)
-		p.steps = append(p.steps, pathStep{x, logical, indexNode, x.Search(hash)})
+		p.steps = append(p.steps, pathStep{x, logical, disk.KindIndexNode, x.Search(hash)})
 	}
 	return p, nil
 }
@@ -82,11 +81,11 @@ func (n *names) next(p *path) (bool, error) {
 	for level++; level < len(p.steps); level++ {
 		above := p.steps[level-1]
 		logical := uint64(above.x.Block(above.at))
-		b, err := n.block(logical, indexNode)
+		b, err := n.block(logical, disk.KindIndexNode)
 		if err != nil {
 			return false, err
 		}
-		p.steps[level] = pathStep{disk.IndexNode(b), logical, indexNode, 0}
+		p.steps[level] = pathStep{disk.IndexNode(b), logical, disk.KindIndexNode, 0}
 	}
 	return true, nil
 }
@@ -94,11 +93,11 @@ func (n *names) next(p *path) (bool, error) {
 // makeIndex adds an index to a directory of one block. Its names move to a second block.
 func (n *names) makeIndex() error {
 	g := n.s.geometry
-	first, err := n.edit(0, directoryLeaf)
+	first, err := n.edit(0, disk.KindDirectory)
 	if err != nil {
 		return err
 	}
-	logical, leaf, err := n.grow(directoryLeaf)
+	logical, leaf, err := n.grow(disk.KindDirectory)
 	if err != nil {
 		return err
 	}
@@ -122,19 +121,11 @@ func (n *names) makeIndex() error {
 	if err != nil {
 		return err
 	}
-	t := n.o.find(number)
-	t.b.kind, t.seal = indexRoot, n.seal(indexRoot)
+	b := n.s.cache.find(number)
+	n.o.record(b)
+	b.set(n.structure(disk.KindIndexRoot))
 	n.i.SetFlags(n.i.Flags() | disk.FlagIndex)
 	return nil
-}
-
-// hashed is a name of a leaf that is being split.
-type hashed struct {
-	name string
-	hash uint32
-	ino  uint32
-	kind uint8
-	size int
 }
 
 // split moves the half of a leaf's names that has the larger hashes to a new leaf. It returns the leaf that
@@ -144,45 +135,21 @@ func (n *names) split(p *path, b []byte) ([]byte, error) {
 		return nil, err
 	}
 	g := n.s.geometry
-	root, err := n.block(0, indexRoot)
+	root, err := n.block(0, disk.KindIndexRoot)
 	if err != nil {
 		return nil, err
 	}
 	version := disk.IndexRoot(root).HashVersion()
-	all, total := []hashed(nil), 0
-	for e, ok := disk.NextEntry(b, 0); ok; e, ok = disk.NextEntry(b, e.Offset+e.Length) {
-		h, _ := g.Hash(version, string(e.Name))
-		all = append(all, hashed{string(e.Name), h, e.Inode, e.Type, disk.EntrySize(len(e.Name))})
-		total += disk.EntrySize(len(e.Name))
-	}
-	if len(all) < 2 {
-		return nil, linux.ENOSPC
-	}
-	slices.SortStableFunc(all, func(a, b hashed) int { return cmp.Compare(a.hash, b.hash) })
-	middle, size := 0, 0
-	for middle < len(all)-1 && (middle == 0 || size+all[middle].size <= total/2) {
-		size += all[middle].size
-		middle++
-	}
-	logical, upper, err := n.grow(directoryLeaf)
+	logical, upper, err := n.grow(disk.KindDirectory)
 	if err != nil {
 		return nil, err
 	}
-	g.InitDirectory(b)
-	g.InitDirectory(upper)
-	for i, e := range all {
-		to := b
-		if i >= middle {
-			to = upper
-		}
-		g.AddEntry(to, e.name, e.ino, e.kind)
+	bound, ok := g.SplitLeaf(b, upper, version)
+	if !ok {
+		return nil, linux.ENOSPC
 	}
-	bound := all[middle].hash
 	last := &p.steps[len(p.steps)-1]
-	goesUp := p.hash >= bound
-	if all[middle-1].hash == bound {
-		bound |= 1 // both leaves have names with this hash: the lowest bit marks such a bound
-	}
+	goesUp := p.hash >= bound&^1
 	x, err := n.editIndex(last)
 	if err != nil {
 		return nil, err
@@ -200,7 +167,7 @@ func (n *names) editIndex(step *pathStep) (disk.Index, error) {
 	if err != nil {
 		return disk.Index{}, err
 	}
-	if step.kind == indexRoot {
+	if step.kind == disk.KindIndexRoot {
 		step.x = disk.IndexRoot(b)
 	} else {
 		step.x = disk.IndexNode(b)
@@ -236,10 +203,10 @@ func (n *names) deepen(p *path) error {
 	if err != nil {
 		return err
 	}
-	if root.Levels() >= n.maxLevels() {
+	if root.Levels() >= n.s.geometry.IndexLevels() {
 		return linux.ENOSPC
 	}
-	logical, b, err := n.grow(indexNode)
+	logical, b, err := n.grow(disk.KindIndexNode)
 	if err != nil {
 		return err
 	}
@@ -249,7 +216,7 @@ func (n *names) deepen(p *path) error {
 	root.SetLevels(root.Levels() + 1)
 	at := p.steps[0].at
 	p.steps[0].at = 0
-	p.steps = slices.Insert(p.steps, 1, pathStep{x, logical, indexNode, at})
+	p.steps = slices.Insert(p.steps, 1, pathStep{x, logical, disk.KindIndexNode, at})
 	return nil
 }
 
@@ -264,7 +231,7 @@ func (n *names) splitIndex(p *path, level int) error {
 	if err != nil {
 		return err
 	}
-	logical, b, err := n.grow(indexNode)
+	logical, b, err := n.grow(disk.KindIndexNode)
 	if err != nil {
 		return err
 	}
@@ -274,7 +241,7 @@ func (n *names) splitIndex(p *path, level int) error {
 	above.Insert(p.steps[level-1].at, hash, uint32(logical))
 	if at := p.steps[level].at; at >= middle {
 		p.steps[level-1].at++
-		p.steps[level] = pathStep{upper, logical, indexNode, at - middle}
+		p.steps[level] = pathStep{upper, logical, disk.KindIndexNode, at - middle}
 	}
 	return nil
 }

@@ -17,18 +17,19 @@ func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk
 		return 0, nil, err
 	}
 	number, at, err := o.s.inodePlace(ino)
+	if err == nil {
+		err = o.clearTable(ino, number, at)
+	}
 	if err != nil {
 		return 0, nil, err
 	}
-	b, err := o.edit(number, inodeTable, func([]byte) bool { return true }, nil)
+	b, err := o.editPart(number, at, g.InodeSize, o.s.geometry.InodesFrom(ino, at))
 	if err != nil {
 		return 0, nil, err
 	}
-	if !o.has(ino) {
-		o.inodes = append(o.inodes, ino)
-	}
-	i := disk.Inode(b[at : at+g.InodeSize])
+	i := disk.Inode(b)
 	clear(i)
+	o.trust(number, at/g.InodeSize)
 	if g.ExtraIsize > 0 {
 		i.SetExtraIsize(g.ExtraIsize)
 	}
@@ -48,28 +49,40 @@ func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk
 	return ino, i, nil
 }
 
+// clearTable makes an empty image of the block of a new inode, if no other inode in the block is in use and the block is not
+// cached. This saves a read from the device.
+func (o *op) clearTable(ino uint32, number uint64, at int) error {
+	g := o.s.geometry
+	if o.s.cache.find(number) != nil {
+		return nil
+	}
+	group, bit := g.InodeGroup(ino)
+	d, err := o.s.descriptor(group)
+	if err != nil {
+		return err
+	}
+	bits, err := o.s.image(d.InodeBitmap(), disk.Structure{Kind: disk.KindInodeBitmap, Index: group})
+	if err != nil {
+		return err
+	}
+	w := o.s.geometry.InodesFrom(ino, at)
+	_, first := g.InodeGroup(w.Index)
+	end := min(first+uint32(g.BlockSize/g.InodeSize), g.InodesPerGroup)
+	if disk.NextSet(bits, first, bit) == bit && disk.NextSet(bits, bit+1, end) == end {
+		o.make(number, w)
+	}
+	return nil
+}
+
 // isMetadata reports whether changes to the blocks of a file are journaled.
 func (s *FileSystem) isMetadata(i disk.Inode) bool {
 	kind := fs.Mode(i.Mode()).Type()
 	return kind == fs.Dir || kind == fs.Symlink
 }
 
-const second = 1_000_000_000
+func setTime(i disk.Inode, f disk.TimeField, t fs.Time) { i.SetNanoseconds(f, int64(t)) }
 
-func setTime(i disk.Inode, f disk.TimeField, t fs.Time) {
-	seconds, rest := int64(t)/second, int64(t)%second
-	if rest < 0 {
-		seconds, rest = seconds-1, rest+second
-	}
-	i.SetTime(f, seconds, uint32(rest))
-}
-
-// timeOf converts a time of an inode to package fs, whose range ends in 2262.
-func timeOf(i disk.Inode, f disk.TimeField) fs.Time {
-	seconds, rest := i.Time(f)
-	const most = 1<<63/second - 1
-	return fs.Time(min(seconds, most)*second + int64(rest))
-}
+func timeOf(i disk.Inode, f disk.TimeField) fs.Time { return fs.Time(i.Nanoseconds(f)) }
 
 // attr returns the attributes of an inode for stat(2).
 func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
@@ -83,27 +96,3 @@ func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
 	}
 	return a
 }
-
-// entryType returns the file type for a directory entry.
-func entryType(mode fs.Mode) uint8 {
-	switch mode.Type() {
-	case fs.Regular:
-		return disk.TypeRegular
-	case fs.Dir:
-		return disk.TypeDirectory
-	case fs.CharDevice:
-		return disk.TypeCharDevice
-	case fs.BlockDevice:
-		return disk.TypeBlockDevice
-	case fs.Fifo:
-		return disk.TypeFifo
-	case fs.Socket:
-		return disk.TypeSocket
-	case fs.Symlink:
-		return disk.TypeSymlink
-	}
-	return disk.TypeUnknown
-}
-
-// entryModes maps the file type of a directory entry to its mode.
-var entryModes = [8]fs.Mode{0, fs.Regular, fs.Dir, fs.CharDevice, fs.BlockDevice, fs.Fifo, fs.Socket, fs.Symlink}

@@ -91,25 +91,28 @@ func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
 
 // Open implements fs.Node.
 func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
-	s := r.s
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := r.load(); err != nil {
+	h := handle{n: r.node, sync: flags&linux.O_DSYNC != 0}
+	// The file is counted before it is looked for, and an op that removes its last name forgets its attributes before it looks
+	// at the count. So either the op sees the open file, or Open sees that the file is gone.
+	r.s.handles.Add(r.ino, 1)
+	if a, known := r.s.known.Attr(r.key()); known && a.Links > 0 {
+		return h, nil
+	}
+	r.s.mu.RLock()
+	_, err := r.load()
+	r.s.mu.RUnlock()
+	if err != nil {
+		h.Close()
 		return nil, err
 	}
-	s.handles[r.ino]++
-	return handle{n: r.node, sync: flags&linux.O_DSYNC != 0}, nil
+	return h, nil
 }
 func (d directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR }
 func (l link) Open(fs.Flags) (fs.Handle, error)      { return nil, linux.ELOOP }
 func (s special) Open(fs.Flags) (fs.Handle, error)   { return nil, linux.ENXIO }
 
 // InUse implements fs.Lasting.
-func (r regular) InUse() bool {
-	r.s.mu.RLock()
-	defer r.s.mu.RUnlock()
-	return r.s.handles[r.ino] > 0
-}
+func (r regular) InUse() bool { return r.s.handles.Count(r.ino) > 0 }
 
 // Change implements fs.Node.
 func (n node) Change(c fs.Change) error {

@@ -8,39 +8,68 @@ import (
 	"loam/fs/ext4/disk"
 )
 
-// op is one atomic change of the file system: it happens completely or not at all. While it runs,
-// it holds FileSystem.mu. It changes copies of blocks. If it fails, the previous images are
-// restored.
+// op is one atomic change of the file system: it happens completely or not at all. While it runs, it holds FileSystem.mu.
 //
-// Checksums of changed blocks are written once, at the end of the op.
+// An op changes the images of blocks in place, and saves each part before it changes it. If the op fails, the saved parts
+// are restored. A block whose image belongs to an earlier transaction, or to none, is copied first: a commit may be writing
+// that image.
+//
+// Each FileSystem has one op, so that its slices are used again.
 type op struct {
 	s       *FileSystem
-	touched []touch
-	undo    []func()           // further actions of a rollback, the newest last
-	inodes  []uint32           // numbers of the changed inodes, whose checksums must be written
-	bitmaps map[uint32][2]bool // groups whose block bitmap or inode bitmap changed
-	dropped []uint64           // blocks that the operation has freed
-	content []change           // content to write to the cache when the op has succeeded
-	placing bool               // the operation may allocate blocks that are reserved for delayed content
+	touched []touch  // blocks whose state in the cache changed
+	saved   []saved  // parts of images that the op may change
+	old     []byte   // contents of the saved parts
+	undo    []func() // further actions of a rollback, the newest last
+	dropped []uint64 // blocks that the operation has freed
+	content []change // content to write to the cache when the op has succeeded
+	named   []naming // names to add to the cache of names when the op has succeeded
+	placing bool     // the operation may allocate blocks that are reserved for delayed content
+
+	freeBlocks uint64 // FileSystem.freeBlocks at the beginning
+	freeInodes uint32 // FileSystem.freeInodes at the beginning
 }
 
 // touch is the state of a block before the op changed it.
 type touch struct {
 	b      *buffer
 	data   []byte
-	kind   kind
+	holds  disk.Structure
 	tx     *transaction
-	seal   func([]byte)
-	isNew  bool // the op added the block to the transaction
 	create bool // the op added the block to the cache
+}
+
+// saved is a part of an image that may be changed.
+type saved struct {
+	part []byte
+	at   int // offset of the old content in op.old; -1: none is needed, because the op has made the image
+}
+
+// naming is a new result for lookups of a name.
+type naming struct {
+	in   fileKey
+	name string
+	ino  uint32 // 0: the name does not exist
 }
 
 // errCrowded is the error of an op that does not fit into the running transaction. It may fit into
 // the next one.
 var errCrowded = errors.New("ext4: no room in the transaction")
 
-// has reports whether the op has changed an inode; a nil op has changed nothing.
-func (o *op) has(ino uint32) bool { return o != nil && slices.Contains(o.inodes, ino) }
+// beginOp returns the op of the file system, empty. The caller holds mu.
+func (s *FileSystem) beginOp() *op {
+	o := &s.op
+	clear(o.touched)
+	clear(o.saved)
+	clear(o.undo)
+	clear(o.content)
+	clear(o.named)
+	*o = op{
+		s: s, touched: o.touched[:0], saved: o.saved[:0], old: o.old[:0], undo: o.undo[:0], dropped: o.dropped[:0],
+		content: o.content[:0], named: o.named[:0], freeBlocks: s.freeBlocks, freeInodes: s.freeInodes,
+	}
+	return o
+}
 
 // update runs f as an op. It waits for a commit if the transaction is full.
 func (s *FileSystem) update(f func(*op) error) error {
@@ -55,8 +84,7 @@ func (s *FileSystem) update(f func(*op) error) error {
 		if s.readOnly != "" {
 			return linux.EROFS
 		}
-		o := &op{s: s, bitmaps: map[uint32][2]bool{}}
-		s.op = o
+		o := s.beginOp()
 		err := f(o)
 		if err == nil {
 			err = o.finish()
@@ -86,81 +114,78 @@ func (s *FileSystem) commitUnlocked() error {
 	return s.commit()
 }
 
-// edit returns the image of a block for writing. When the op ends, seal is called to write the
-// block's checksum; seal may be nil.
-func (o *op) edit(number uint64, k kind, check func([]byte) bool, seal func([]byte)) ([]byte, error) {
-	if b := o.find(number); b != nil {
-		if b.b.kind != k {
-			return nil, errDamaged
-		}
-		return b.b.data, nil
-	}
-	b, err := o.s.buffer(number, k, check)
+// edit returns the image of a block for writing.
+func (o *op) edit(number uint64, w disk.Structure) ([]byte, error) {
+	b, err := o.join(number, w)
 	if err != nil {
 		return nil, err
 	}
-	o.take(b, slices.Clone(b.data), seal)
+	o.save(b.data)
 	return b.data, nil
 }
 
+// editPart is like edit, but returns only a part of a block, of size bytes at an offset.
+func (o *op) editPart(number uint64, at, size int, w disk.Structure) ([]byte, error) {
+	b, err := o.join(number, w)
+	if err != nil {
+		return nil, err
+	}
+	o.save(b.data[at : at+size])
+	return b.data[at : at+size], nil
+}
+
+// join adds a block to the running transaction. Its image may then be changed, after it was saved.
+func (o *op) join(number uint64, w disk.Structure) (*buffer, error) {
+	b, err := o.s.buffer(number, w)
+	if err == nil && b.tx != o.s.running {
+		o.take(b, slices.Clone(b.data))
+	}
+	return b, err
+}
+
 // make returns a cleared image for a newly allocated block.
-func (o *op) make(number uint64, k kind, seal func([]byte)) []byte {
+func (o *op) make(number uint64, w disk.Structure) []byte {
 	b := o.s.cache.find(number)
 	create := b == nil
 	if create {
 		b = o.s.cache.add(&buffer{number: number})
 	}
-	o.take(b, make([]byte, o.s.geometry.BlockSize), seal)
+	o.take(b, make([]byte, o.s.geometry.BlockSize))
 	o.touched[len(o.touched)-1].create = create
-	b.kind = k
+	b.set(w)
 	return b.data
 }
 
-func (o *op) find(number uint64) *touch {
-	for i := len(o.touched) - 1; i >= 0; i-- {
-		if o.touched[i].b.number == number {
-			return &o.touched[i]
-		}
-	}
-	return nil
-}
-
 // take adds a block with a new image to the running transaction.
-func (o *op) take(b *buffer, data []byte, seal func([]byte)) {
-	r := o.s.running
-	o.touched = append(o.touched, touch{b: b, data: b.data, kind: b.kind, tx: b.tx, seal: seal, isNew: b.tx != r})
-	b.data, b.tx = data, r
-	r.blocks[b.number] = b
+func (o *op) take(b *buffer, data []byte) {
+	o.record(b)
+	o.saved = append(o.saved, saved{data, -1})
+	b.data, b.tx = data, o.s.running
+	o.s.running.blocks[b.number] = b
 	o.s.cache.settle(b)
 }
 
-// finish writes the checksums of changed structures and completes the op.
+// record records the state of a block before it changes.
+func (o *op) record(b *buffer) {
+	o.touched = append(o.touched, touch{b: b, data: b.data, holds: b.structure(), tx: b.tx})
+}
+
+// save records the content of a part of an image, unless the same part is saved already.
+func (o *op) save(part []byte) {
+	for _, s := range o.saved {
+		if &s.part[0] == &part[0] && len(s.part) == len(part) {
+			return
+		}
+	}
+	o.saved = append(o.saved, saved{part, len(o.old)})
+	o.old = append(o.old, part...)
+}
+
+// finish completes the op.
 func (o *op) finish() error {
-	s, g := o.s, o.s.geometry
+	s := o.s
 	if len(s.running.blocks) > s.transactionLimit() {
 		return errCrowded
-	}
-	for group, which := range o.bitmaps {
-		d, err := s.descriptor(group)
-		if err != nil {
-			return err
-		}
-		if which[0] {
-			g.Sums.SealBlockBitmap(d, o.find(d.BlockBitmap()).b.data[:g.BlocksPerGroup/8])
-		}
-		if which[1] {
-			g.Sums.SealInodeBitmap(d, o.find(d.InodeBitmap()).b.data[:g.InodesPerGroup/8])
-		}
-		g.Sums.SealGroup(d, group)
-	}
-	for _, ino := range o.inodes {
-		number, at, _ := s.inodePlace(ino)
-		g.Sums.SealInode(disk.Inode(o.find(number).b.data[at:at+g.InodeSize]), ino)
-	}
-	for _, t := range o.touched {
-		if t.seal != nil && t.b.tx == s.running {
-			t.seal(t.b.data)
-		}
 	}
 	for _, number := range o.dropped {
 		if b := s.cache.find(number); b != nil {
@@ -171,8 +196,25 @@ func (o *op) finish() error {
 	for _, c := range o.content {
 		s.changeContent(c)
 	}
-	s.op = nil
+	for _, n := range o.named {
+		s.publish(n)
+	}
 	return nil
+}
+
+// publish adds a changed name, and the attributes of its file, to the cache for lookups.
+func (s *FileSystem) publish(n naming) {
+	if n.ino == 0 {
+		s.known.AddName(n.in, n.name, nil)
+		return
+	}
+	i, err := s.inode(n.ino)
+	if err != nil {
+		s.known.ForgetName(n.in, n.name)
+		return
+	}
+	s.known.AddName(n.in, n.name, s.nodeOf(n.ino, i))
+	s.known.AddAttr(fileKey{Inode: n.ino, Generation: i.Generation()}, s.attr(n.ino, i))
 }
 
 // rollback restores the state before the op.
@@ -181,20 +223,26 @@ func (o *op) rollback() {
 	for _, undo := range slices.Backward(o.undo) {
 		undo()
 	}
+	for _, p := range slices.Backward(o.saved) {
+		if p.at >= 0 {
+			copy(p.part, o.old[p.at:])
+		}
+	}
 	for _, t := range slices.Backward(o.touched) {
-		if t.isNew {
+		if t.tx != s.running {
 			delete(s.running.blocks, t.b.number)
 		} else {
 			s.running.blocks[t.b.number] = t.b
 		}
-		t.b.data, t.b.kind, t.b.tx = t.data, t.kind, t.tx
+		t.b.data, t.b.tx = t.data, t.tx
+		t.b.set(t.holds)
 		if t.create {
 			s.cache.drop(t.b.number)
 		} else {
 			s.cache.settle(t.b)
 		}
 	}
-	s.op = nil
+	s.freeBlocks, s.freeInodes = o.freeBlocks, o.freeInodes
 }
 
 // inode returns an inode for writing.
@@ -207,37 +255,27 @@ func (o *op) inode(ino uint32) (disk.Inode, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := o.edit(number, inodeTable, func([]byte) bool { return true }, nil)
-	if err != nil {
-		return nil, err
+	return o.editPart(number, at, o.s.geometry.InodeSize, o.s.geometry.InodesFrom(ino, at))
+}
+
+// trust records that an inode of a block needs no check, because the op writes all of it.
+func (o *op) trust(number uint64, slot int) {
+	if b := o.s.cache.find(number); !b.trusted(slot) {
+		b.trust(slot)
+		o.undo = append(o.undo, func() { b.distrust(slot) })
 	}
-	if !o.has(ino) {
-		o.inodes = append(o.inodes, ino)
-	}
-	return disk.Inode(b[at : at+o.s.geometry.InodeSize]), nil
 }
 
 // super returns the superblock for writing.
 func (o *op) super() (disk.Super, error) {
 	number, at := o.s.superPlace()
-	b, err := o.edit(number, superBlock, func([]byte) bool { return true }, func(b []byte) { disk.Super(b[at : at+disk.SuperSize]).Seal() })
-	if err != nil {
-		return nil, err
-	}
-	return disk.Super(b[at : at+disk.SuperSize]), nil
+	return o.editPart(number, at, disk.SuperSize, disk.Structure{Kind: disk.KindSuper})
 }
 
 // descriptor returns a group's descriptor for writing.
 func (o *op) descriptor(group uint32) (disk.Group, error) {
 	number, at := o.s.geometry.DescriptorBlock(group)
-	b, err := o.edit(number, descriptors, func([]byte) bool { return true }, nil)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := o.bitmaps[group]; !ok {
-		o.bitmaps[group] = [2]bool{}
-	}
-	return disk.Group(b[at : at+o.s.geometry.DescSize]), nil
+	return o.editPart(number, at, o.s.geometry.DescSize, o.s.geometry.GroupsFrom(group, at))
 }
 
 // touch updates the change time of an inode, and with modified also the modification time.

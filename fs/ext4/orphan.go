@@ -63,7 +63,7 @@ func (o *op) dropOrphan(ino uint32) error {
 // the file is open.
 func (o *op) unlinked(ino uint32, i disk.Inode) (reap bool, err error) {
 	small := i.Flags()&disk.FlagExtents == 0 && !mapped(i) || i.Flags()&disk.FlagExtents != 0 && disk.Extents(i.Area()).Depth() == 0
-	if small && o.s.handles[ino] == 0 {
+	if small && o.s.handles.Count(ino) == 0 {
 		return false, o.erase(ino)
 	}
 	return true, o.addOrphan(ino, i)
@@ -110,7 +110,7 @@ func (s *FileSystem) reap(ino uint32) error {
 		return err
 	}
 	return s.update(func(o *op) error {
-		if !slices.Contains(s.orphans, ino) || s.handles[ino] > 0 {
+		if !slices.Contains(s.orphans, ino) || s.handles.Count(ino) > 0 {
 			return nil
 		}
 		return o.erase(ino)
@@ -237,7 +237,7 @@ func (s *FileSystem) reapOrphanFile(super disk.Super) error {
 				return err
 			}
 			sums, own := &s.geometry.Sums, owner(file, i)
-			b, err := o.edit(r.physical, content, func([]byte) bool { return true }, nil)
+			b, err := o.edit(r.physical, disk.Structure{Kind: disk.KindContent})
 			if err != nil {
 				return err
 			}

@@ -7,17 +7,17 @@ import (
 
 // Reading blocks of metadata. Each block is checked as the structure that it must be.
 
-// image returns a block that the function check accepts as kind k. The image is valid
-// until the block is changed. The caller must not modify it.
-func (s *FileSystem) image(number uint64, k kind, check func([]byte) bool) ([]byte, error) {
-	b, err := s.buffer(number, k, check)
+// image returns a block that holds a structure. The image is valid until the block is changed. The caller must not modify
+// it.
+func (s *FileSystem) image(number uint64, w disk.Structure) ([]byte, error) {
+	b, err := s.buffer(number, w)
 	if err != nil {
 		return nil, err
 	}
 	return b.data, nil
 }
 
-func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*buffer, error) {
+func (s *FileSystem) buffer(number uint64, w disk.Structure) (*buffer, error) {
 	if number >= s.geometry.Blocks && number&standIn == 0 {
 		return nil, errDamaged
 	}
@@ -33,26 +33,36 @@ func (s *FileSystem) buffer(number uint64, k kind, check func([]byte) bool) (*bu
 		}
 		b = s.cache.addRead(b, mark)
 	}
-	s.cache.mu.Lock()
-	checked := b.kind == k
-	s.cache.mu.Unlock()
-	if checked {
+	if disk.Kind(b.kind.Load()) == w.Kind {
 		return b, nil
 	}
-	if b.tx != nil || b.dirty || !check(b.data) {
+	if b.tx != nil || b.dirty || !s.holds(b, w) {
 		return nil, errDamaged // another structure uses the same block and has changed it
 	}
-	s.cache.mu.Lock()
-	b.kind = k
-	s.cache.mu.Unlock()
+	s.cache.classify(b, w)
 	return b, nil
+}
+
+// holds reports whether a block that was read from the device has a valid structure. Superblocks and descriptors are checked
+// when the file system is opened, and inodes one by one.
+func (s *FileSystem) holds(b *buffer, w disk.Structure) bool {
+	d, err := s.groupOf(w)
+	return err == nil && s.geometry.Valid(b.data, b.number, w, d)
+}
+
+// groupOf returns the descriptor of a bitmap's group, and nil for other structures.
+func (s *FileSystem) groupOf(w disk.Structure) (disk.Group, error) {
+	if w.Kind == disk.KindBlockBitmap || w.Kind == disk.KindInodeBitmap {
+		return s.descriptor(w.Index)
+	}
+	return nil, nil
 }
 
 // descriptor returns a group's descriptor. All descriptors were checked when the file system was
 // opened.
 func (s *FileSystem) descriptor(group uint32) (disk.Group, error) {
 	number, at := s.geometry.DescriptorBlock(group)
-	b, err := s.image(number, descriptors, func([]byte) bool { return true })
+	b, err := s.image(number, s.geometry.GroupsFrom(group, at))
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +93,22 @@ func (s *FileSystem) inodePlace(ino uint32) (number uint64, at int, err error) {
 	return d.InodeTable() + offset>>g.BlockBits, int(offset) & (g.BlockSize - 1), nil
 }
 
-// inode returns an inode for reading, after verifying its checksum.
+// inode returns an inode for reading. Its checksum is verified once after its block was read.
 func (s *FileSystem) inode(ino uint32) (disk.Inode, error) {
 	number, at, err := s.inodePlace(ino)
 	if err != nil {
 		return nil, err
 	}
-	b, err := s.image(number, inodeTable, func([]byte) bool { return true })
+	b, err := s.buffer(number, s.geometry.InodesFrom(ino, at))
 	if err != nil {
 		return nil, err
 	}
-	i := disk.Inode(b[at : at+s.geometry.InodeSize])
-	if !s.op.has(ino) && !s.geometry.Sums.InodeOK(i, ino) {
-		return nil, errDamaged
+	i := disk.Inode(b.data[at : at+s.geometry.InodeSize])
+	if slot := at / s.geometry.InodeSize; !b.trusted(slot) {
+		if !s.geometry.Sums.InodeOK(i, ino) {
+			return nil, errDamaged
+		}
+		b.trust(slot)
 	}
 	return i, nil
 }
@@ -155,7 +168,7 @@ func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error)
 
 // node returns a block of an extent tree, checked for its depth.
 func (s *FileSystem) node(number uint64, depth int, o disk.Owner) (disk.Extents, error) {
-	b, err := s.image(number, extentNode, s.nodeCheck(depth, o))
+	b, err := s.image(number, disk.Structure{Kind: disk.KindExtents, Owner: o})
 	if err != nil {
 		return nil, err
 	}
@@ -163,12 +176,6 @@ func (s *FileSystem) node(number uint64, depth int, o disk.Owner) (disk.Extents,
 		return x, nil
 	}
 	return nil, errDamaged
-}
-
-func (s *FileSystem) nodeCheck(depth int, o disk.Owner) func([]byte) bool {
-	return func(b []byte) bool {
-		return s.geometry.CheckExtents(b, depth) == nil && s.geometry.Sums.ExtentsOK(b, o)
-	}
 }
 
 // findMapped is like find, but for a file with a block map instead of extents ("Direct/Indirect Block Addressing").
@@ -188,7 +195,7 @@ func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 		number, index, span = le32(i.Area()[56:]), index-12-per-per*per, per*per
 	}
 	for ; span > 0 && number != 0; span /= per {
-		b, err := s.image(number, blockMap, func([]byte) bool { return true })
+		b, err := s.image(number, disk.Structure{Kind: disk.KindBlockMap})
 		if err != nil {
 			return run{}, err
 		}

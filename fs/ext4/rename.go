@@ -165,10 +165,10 @@ func (m *moving) reparent(ino uint32, i disk.Inode, from, to *names) error {
 
 func (m *moving) exchange() error {
 	a, b := m.old.entry.Inode, m.target.entry.Inode
-	if err := m.from.relink(m.old, b, entryType(fs.Mode(m.thereI.Mode()))); err != nil {
+	if err := m.from.relink(m.old, b, disk.TypeOf(m.thereI.Mode())); err != nil {
 		return err
 	}
-	if err := m.into.relink(m.target, a, entryType(fs.Mode(m.i.Mode()))); err != nil {
+	if err := m.into.relink(m.target, a, disk.TypeOf(m.i.Mode())); err != nil {
 		return err
 	}
 	m.o.touch(m.i, false)
@@ -181,7 +181,7 @@ func (m *moving) exchange() error {
 
 // move enters the new name, or changes its inode, and removes the old name.
 func (m *moving) move() (reap uint32, err error) {
-	kind := entryType(fs.Mode(m.i.Mode()))
+	kind := disk.TypeOf(m.i.Mode())
 	if m.there {
 		if err := m.into.relink(m.target, m.old.entry.Inode, kind); err != nil {
 			return 0, err

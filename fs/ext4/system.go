@@ -38,6 +38,7 @@ type FileSystem struct {
 	root       fs.Directory // set by Open
 	cache      *cache
 	known      lookup.Cache          // names and attributes for readers without mu; filled with mu held shared
+	handles    lookup.Counts         // numbers of open handles by inode
 	pages      fs.PageTable[fileKey] // pages of mapped files
 	hasIndexes bool                  // directories get an index when they grow
 
@@ -51,11 +52,10 @@ type FileSystem struct {
 	reserved   uint64              // number of blocks in the field delayed
 	spans      int                 // number of ranges in the field delayed
 	freeInodes uint32
-	handles    map[uint32]int  // number of open handles by inode
 	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)
 	orphans    []uint32        // inodes without a name, in the order of the list on disk
 	dirty      map[*buffer]struct{}
-	op         *op    // the running op; the checksums of its inodes are not yet valid
+	op         op     // the running op, or the last one
 	spread     uint32 // group where the search for the next directory's group begins
 
 	commitMu  sync.Mutex // taken before mu; guards the journal and all below
@@ -122,7 +122,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	}
 	s := &FileSystem{
 		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),
-		handles: map[uint32]int{}, nameable: map[uint32]bool{}, delayed: map[uint32]span.Set{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
+		nameable: map[uint32]bool{}, delayed: map[uint32]span.Set{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.readOnly = super.ReadOnlyReason()
@@ -139,7 +139,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 // super returns the superblock for reading.
 func (s *FileSystem) super() (disk.Super, error) {
 	number, at := s.superPlace()
-	b, err := s.image(number, superBlock, func([]byte) bool { return true })
+	b, err := s.image(number, disk.Structure{Kind: disk.KindSuper})
 	if err != nil {
 		return nil, err
 	}

@@ -41,16 +41,16 @@ func (t *tree) root() disk.Extents { return t.i.Area() }
 
 // node returns a node below the root for writing.
 func (t *tree) node(number uint64, depth int) (disk.Extents, error) {
-	if _, err := t.o.s.node(number, depth, owner(t.ino, t.i)); err != nil && t.o.find(number) == nil {
-		return nil, err
+	b, err := t.o.edit(number, t.structure())
+	if x := disk.Extents(b); err != nil || x.Depth() == depth {
+		return x, err
 	}
-	b, err := t.o.edit(number, extentNode, t.o.s.nodeCheck(depth, owner(t.ino, t.i)), t.seal())
-	return b, err
+	return nil, errDamaged
 }
 
-func (t *tree) seal() func([]byte) {
-	o, sums := owner(t.ino, t.i), &t.o.s.geometry.Sums
-	return func(b []byte) { sums.SealExtents(b, o) }
+// structure returns the structure of a node.
+func (t *tree) structure() disk.Structure {
+	return disk.Structure{Kind: disk.KindExtents, Owner: owner(t.ino, t.i)}
 }
 
 // addSectors adds blocks, which may be negative, to the file's allocated size.
@@ -66,7 +66,7 @@ func (t *tree) make(depth int) (disk.Extents, uint64, error) {
 		return nil, 0, err
 	}
 	t.addSectors(1)
-	return disk.InitExtents(t.o.make(number, extentNode, t.seal()), depth), number, nil
+	return disk.InitExtents(t.o.make(number, t.structure()), depth), number, nil
 }
 
 // sibling is the new node after a full node was split.
@@ -366,7 +366,7 @@ func (t *tree) freeMaps(number uint64, level int) error {
 	if number == 0 {
 		return nil
 	}
-	b, err := t.o.s.image(number, blockMap, func([]byte) bool { return true })
+	b, err := t.o.s.image(number, disk.Structure{Kind: disk.KindBlockMap})
 	if err != nil {
 		return err
 	}

@@ -88,11 +88,21 @@ func pwrite(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func readv(c Caller, a Args) (uint64, linux.Errno) {
-	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Read(fd(a.A1), b) })
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
+		if len(b) == 0 {
+			return 0, c.Process.MayRead(fd(a.A1))
+		}
+		return c.Process.Read(fd(a.A1), b)
+	})
 }
 
 func writev(c Caller, a Args) (uint64, linux.Errno) {
-	return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Write(fd(a.A1), b) })
+	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
+		if len(b) == 0 {
+			return 0, c.Process.MayWrite(fd(a.A1))
+		}
+		return c.Process.Write(fd(a.A1), b)
+	})
 }
 
 // ownOffset is the offset of preadv2(2) and pwritev2(2) that selects the current offset of the file.
@@ -102,13 +112,25 @@ func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if int64(a.A4) < 0 {
 		return fail(linux.EINVAL)
 	}
-	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
+	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
+		return fail(errno) // Linux checks this before the vector
+	}
+	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
+		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
+		if len(b) == 0 && errno == linux.EISDIR {
+			return 0, 0 // unlike pread64(2), preadv(2) of no bytes does not read a folder
+		}
+		return n, errno
+	})
 }
 
 func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	offset := int64(a.A4)
 	if offset < 0 {
 		return fail(linux.EINVAL)
+	}
+	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
+		return fail(errno)
 	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)
@@ -194,9 +216,10 @@ func (c Caller) lockRange(fd, cmd int, addr uint64) (uint64, linux.Errno) {
 	return fail(errno)
 }
 
-// opened returns EBADF unless fd is open. A call checks the descriptor before it reads the caller's memory, as on Linux.
+// opened returns EBADF unless fd is open, and not only with O_PATH. A call checks the descriptor before it reads the caller's
+// memory, as on Linux.
 func (c Caller) opened(fd int) linux.Errno {
-	if c.Process.Opened(fd) == nil {
+	if o := c.Process.Opened(fd); o == nil || o.PathOnly() {
 		return linux.EBADF
 	}
 	return 0
@@ -221,11 +244,20 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 	case posix.DiskResult(request) > 0:
 		return c.diskRequest(descriptor, request, a.A3)
 	case posix.IsInterfaceRequest(request):
+		if c.isSocket(descriptor) != 0 {
+			return fail(linux.ENOTTY)
+		}
 		return c.withArgument(a.A3, linux.SizeofIfreq, func(arg []byte) linux.Errno {
 			return c.Process.InterfaceRequest(descriptor, request, arg)
 		})
 	case request == linux.SIOCGIFCONF:
 		return fail(c.interfaceList(descriptor, a.A3))
+	case posix.ReturnsInt(request):
+		n, errno := c.Process.Ioctl(descriptor, request, 0)
+		if errno == 0 {
+			errno = c.writeUint32(a.A3, uint32(n))
+		}
+		return fail(errno)
 	case !posix.TakesInt(request): // a request whose argument is not a pointer to an int
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
@@ -283,6 +315,9 @@ func (c Caller) terminal(fd, request int, addr uint64, size int, out bool) (uint
 			errno = c.Memory.Write(addr, arg)
 		}
 		return fail(errno)
+	}
+	if !c.Process.HasTerminal(fd) {
+		return fail(linux.ENOTTY)
 	}
 	arg, errno := c.copyIn(addr, size)
 	if errno == 0 {

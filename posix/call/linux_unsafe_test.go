@@ -52,7 +52,8 @@ type step struct {
 	args   []uint64
 	at     uint64 // offset in memory
 	bytes  []byte
-	hidden []span // bytes that may differ
+	hidden []span // bytes that may differ, and are cleared
+	masked []span // bytes that may differ in this and in later steps, but keep their values
 	ignore uint64 // bits of the result that may differ, if both calls succeed
 }
 
@@ -125,6 +126,12 @@ func (s *sequence) hide(offset, size int) {
 	last.hidden = append(last.hidden, span{offset, size})
 }
 
+// mask makes the comparison of this and of later steps ignore bytes that the last call has stored. Later calls can use them.
+func (s *sequence) mask(offset, size int) {
+	last := &s.steps[len(s.steps)-1]
+	last.masked = append(last.masked, span{offset, size})
+}
+
 // ignore makes the comparison ignore bits of the value that the last call returns.
 func (s *sequence) ignore(bits uint64) { s.steps[len(s.steps)-1].ignore = bits }
 
@@ -156,6 +163,7 @@ func (y *system) run(s *sequence) (all []outcome) {
 		}
 		return a
 	}
+	var masked []span
 	copy(y.memory[seqOutput:], s.texts)
 	for i, st := range s.steps {
 		out := outcome{}
@@ -190,6 +198,10 @@ func (y *system) run(s *sequence) (all []outcome) {
 			clear(y.memory[h.at:][:h.size])
 		}
 		out.memory = append([]byte(nil), y.memory[:seqOutput]...)
+		masked = append(masked, st.masked...)
+		for _, m := range masked {
+			clear(out.memory[m.at:][:m.size])
+		}
 		for _, offset := range addresses { // addresses differ between the systems
 			if v := le.Uint64(y.memory[offset:]); v >= y.base && v < y.base+seqMemory {
 				le.PutUint64(out.memory[offset:], v-y.base)

@@ -184,7 +184,7 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 // orClosed returns EBADF if fd is not open, or not for this use, and errno otherwise. Linux checks the descriptor before
 // other arguments.
 func (c Caller) orClosed(fd int, errno linux.Errno, allows func(*file.Description) bool) linux.Errno {
-	if o := c.Process.Opened(fd); o == nil || o.Flags.Load()&linux.O_PATH != 0 || !allows(o) {
+	if o := c.Process.Opened(fd); o == nil || o.PathOnly() || !allows(o) {
 		return linux.EBADF
 	}
 	return errno

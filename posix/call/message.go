@@ -33,6 +33,7 @@ func recvfrom(c Caller, a Args) (uint64, linux.Errno) {
 	}); errno != 0 {
 		return fail(errno)
 	}
+	c.closeRights(r.Control)
 	return result(received(r, flags), c.putAddress(a.A5, a.A6, r.From))
 }
 
@@ -115,6 +116,7 @@ func (c Caller) receiveMessage(fd int, addr uint64, flags int) (uint64, linux.Er
 	}
 	r, errno := c.receiveInto(fd, v, flags)
 	if errno != 0 {
+		c.closeRights(r.Control)
 		return fail(errno)
 	}
 	if errno = c.putHeader(addr, h, r); errno != 0 {
@@ -148,6 +150,7 @@ func (c Caller) putHeader(addr uint64, h linux.Msghdr, r posix.Received) linux.E
 			errno = c.writeUint32(addr+linux.MsghdrNamelen, uint32(n))
 		}
 		if errno != 0 {
+			c.closeRights(r.Control)
 			return errno
 		}
 	}
@@ -185,27 +188,61 @@ func (c Caller) control(h linux.Msghdr) ([]posix.Control, linux.Errno) {
 	return list, 0
 }
 
-// putControl writes control messages. It returns their size in bytes, and MSG_CTRUNC if some did not
-// fit.
+// putControl writes control messages. It returns their size in bytes, and MSG_CTRUNC if some did not fit. As on Linux, the
+// last message is cut off, and descriptors for which there is no room are closed.
 func (c Caller) putControl(h linux.Msghdr, list []posix.Control) (n, truncated int, errno linux.Errno) {
-	if len(list) == 0 {
-		return 0, 0, 0
+	room := 0
+	if h.Control != 0 {
+		room = int(min(h.Controllen, mostControl))
 	}
-	room := int(min(h.Controllen, mostControl))
 	var b []byte
-	for _, m := range list {
-		size := linux.SizeofCmsghdr + len(m.Data)
-		if h.Control == 0 || len(b)+size > room {
-			truncated = linux.MSG_CTRUNC
-			break
+	for i, m := range list {
+		left := max(room-len(b)-linux.SizeofCmsghdr, 0)
+		data := m.Data[:min(left, len(m.Data))]
+		if isRights(m) {
+			data = data[:len(data)/sizeofDescriptor*sizeofDescriptor]
+			c.closeAll(m.Data[len(data):])
+			list[i].Data = data
 		}
-		b = linux.Cmsghdr{Len: uint64(size), Level: int32(m.Level), Type: int32(m.Type)}.Append(b)
-		b = append(b, m.Data...)
-		if pad := linux.AlignCmsg(size) - size; len(b)+pad <= room {
-			b = append(b, make([]byte, pad)...)
+		if len(data) < len(m.Data) {
+			truncated = linux.MSG_CTRUNC
+		}
+		if len(b)+linux.SizeofCmsghdr > room || len(data) == 0 && isRights(m) {
+			continue
+		}
+		b = linux.Cmsghdr{Len: uint64(linux.SizeofCmsghdr + len(data)), Level: int32(m.Level), Type: int32(m.Type)}.Append(b)
+		b = append(b, data...)
+		b = append(b, make([]byte, min(linux.AlignCmsg(len(b)), room)-len(b))...)
+	}
+	if len(b) == 0 {
+		return 0, truncated, 0
+	}
+	if errno = c.Memory.Write(h.Control, b); errno != 0 {
+		c.closeRights(list)
+	}
+	return len(b), truncated, errno
+}
+
+// sizeofDescriptor is the size of a descriptor in a control message, in bytes.
+const sizeofDescriptor = 4
+
+// isRights reports whether a control message contains descriptors.
+func isRights(m posix.Control) bool { return m.Level == linux.SOL_SOCKET && m.Type == linux.SCM_RIGHTS }
+
+// closeRights closes the descriptors in control messages.
+func (c Caller) closeRights(list []posix.Control) {
+	for _, m := range list {
+		if isRights(m) {
+			c.closeAll(m.Data)
 		}
 	}
-	return len(b), truncated, c.Memory.Write(h.Control, b)
+}
+
+// closeAll closes received descriptors that the caller does not get.
+func (c Caller) closeAll(fds []byte) {
+	for ; len(fds) >= sizeofDescriptor; fds = fds[sizeofDescriptor:] {
+		c.Process.Close(int(int32(le.Uint32(fds))))
+	}
 }
 
 // eachMessage calls f for each struct mmsghdr until one fails. It returns the error only if the first

@@ -242,3 +242,36 @@ func TestWithoutKernel(t *testing.T) {
 	fails(t, c, linux.ENOSYS, linux.SYS_SETPRIORITY, 0, 0, 0)
 	fails(t, c, linux.ENOSYS, linux.SYS_SETPGID, 0, 0)
 }
+
+// munmap, mprotect, madvise and mremap are made of the kernel below the process, except for shared mappings of files.
+func TestMappingsOfOtherMemory(t *testing.T) {
+	c, _, k := newKernelCaller(t, pageSize)
+	for _, number := range []int{linux.SYS_MUNMAP, linux.SYS_MPROTECT, linux.SYS_MADVISE} {
+		fails(t, c, 0, number, base, pageSize, 4)
+		if got := k.calls[len(k.calls)-1]; got.number != number || got.args != [6]uint64{base, pageSize, 4} {
+			t.Errorf("call %d makes %+v", number, got)
+		}
+	}
+	k.result = base + pageSize
+	if to := must(t)(do(c, linux.SYS_MREMAP, base, pageSize, 2*pageSize, 1<<32|1, 7)); to != base+pageSize {
+		t.Errorf("mremap returns %#x", to)
+	}
+	if got := k.calls[len(k.calls)-1]; got.number != linux.SYS_MREMAP || got.args != [6]uint64{base, pageSize, 2 * pageSize, 1, 7} {
+		t.Errorf("mremap makes %+v", got)
+	}
+	k.errno = linux.ENOMEM
+	fails(t, c, linux.ENOMEM, linux.SYS_MREMAP, base, pageSize, 2*pageSize, 0)
+}
+
+// A file without shared mappings cannot be mapped at a fixed address, nor without a kernel that reserves memory.
+func TestSharedMappingErrors(t *testing.T) {
+	c, m, _ := newKernelCaller(t, 64)
+	copy(m.bytes, "file\x00")
+	fd := must(t)(do(c, linux.SYS_OPEN, base, linux.O_RDWR|linux.O_CREAT, 0o600))
+	only := must(t)(do(c, linux.SYS_OPEN, base, linux.O_RDONLY))
+	const rights = linux.PROT_READ | linux.PROT_WRITE
+	fails(t, c, linux.ENODEV, linux.SYS_MMAP, base, pageSize, rights, linux.MAP_SHARED|linux.MAP_FIXED, fd, 0)
+	fails(t, c, linux.EACCES, linux.SYS_MMAP, 0, pageSize, rights, linux.MAP_SHARED, only, 0)
+	fails(t, c, linux.EINVAL, linux.SYS_MMAP, 0, pageSize, rights, linux.MAP_SHARED, fd, 1)
+	fails(t, c, linux.ENOMEM, linux.SYS_MMAP, 0, pageSize, rights, linux.MAP_SHARED, fd, 0) // the kernel of the test reserves nothing
+}

@@ -85,10 +85,30 @@ func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
 
 func bind(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Bind) }
 
-func connect(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Connect) }
+// connect implements connect(2). As on Linux, the address is read before the kind of the descriptor is checked.
+func connect(c Caller, a Args) (uint64, linux.Errno) {
+	if errno := c.opened(fd(a.A1)); errno != 0 {
+		return fail(errno)
+	}
+	n := number(a.A3)
+	to, errno := c.address(a.A2, n)
+	if errno != linux.EFAULT && n >= 0 && n <= linux.SizeofSockaddrStorage {
+		if errno := c.isSocket(fd(a.A1)); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if errno == 0 {
+		errno = c.Process.Connect(fd(a.A1), to)
+	}
+	return fail(errno)
+}
 
 // accept accepts a connection and stores the peer's address. If the address cannot be stored, it closes the new connection.
 func (c Caller) accept(a Args, flags int) (uint64, linux.Errno) {
+	const known = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
+	if flags&^known != 0 && c.opened(fd(a.A1)) == 0 {
+		return fail(linux.EINVAL)
+	}
 	accepted, peer, errno := c.Process.Accept4(fd(a.A1), flags)
 	if errno != 0 {
 		return fail(errno)
@@ -137,11 +157,21 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
-	value = value[:min(int(room), len(value))]
+	value = value[:optionSize(number(a.A2), number(a.A3), int(room), value)]
 	if errno = c.Memory.Write(a.A4, value); errno == 0 {
 		errno = c.writeUint32(a.A5, uint32(len(value)))
 	}
 	return fail(errno)
+}
+
+// optionSize returns how many bytes of a value are stored in a buffer of room bytes. As on Linux, a buffer of fewer than 4
+// bytes gets one byte for an int option of level IPPROTO_IP whose value is at most 255.
+func optionSize(level, name, room int, value []byte) int {
+	isInt := level == linux.IPPROTO_IP && name != linux.IP_MULTICAST_IF && len(value) == 4
+	if isInt && 0 < room && room < 4 && le.Uint32(value) < 1<<8 {
+		return 1
+	}
+	return min(room, len(value))
 }
 
 // option returns the value of a socket option. For some options the caller's buffer contains a request: see posix.IsAsked.

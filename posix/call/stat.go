@@ -44,6 +44,9 @@ func statx(c Caller, a Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return fail(errno)
 	}
+	if a.A3&linux.AT_STATX_SYNC_TYPE == linux.AT_STATX_SYNC_TYPE || a.A4&linux.STATX__RESERVED != 0 {
+		return fail(linux.EINVAL)
+	}
 	st, errno := c.Process.StatAt(fd(a.A1), name, number(a.A3))
 	if errno != 0 {
 		return fail(errno)

@@ -59,6 +59,9 @@ func (d *Description) MayRead() bool { return d.Flags.Load()&linux.O_ACCMODE != 
 // MayWrite reports whether the access mode allows writes.
 func (d *Description) MayWrite() bool { return d.Flags.Load()&linux.O_ACCMODE != linux.O_RDONLY }
 
+// PathOnly reports whether the file was opened with O_PATH. Most calls reject its descriptors with EBADF.
+func (d *Description) PathOnly() bool { return d.Flags.Load()&linux.O_PATH != 0 }
+
 // direct is implemented by files of the file tree. Its methods return handles for direct access to a device: see fs.File.
 type direct interface {
 	Sink() fs.Handle

@@ -26,7 +26,9 @@ type chunk struct {
 // Table is a table of file descriptors. A lookup takes no lock. The lowest free number is
 // allocated first, as on Linux.
 type Table struct {
-	chunks [maxChunks]atomic.Pointer[chunk]
+	// list has the chunks, or nil where no descriptor was ever used. The method add replaces the list by a changed copy.
+	// It is short in most processes, so a fork needs little memory.
+	list atomic.Pointer[[]*chunk]
 
 	mu     sync.Mutex // guards the allocation of descriptors
 	lowest int        // all descriptors below lowest are in use
@@ -45,15 +47,37 @@ func (d *Table) Leave() bool { return d.others.Add(-1) >= 0 }
 
 // Get returns the description of fd, or nil.
 func (d *Table) Get(fd int) *Description {
-	i := uint(fd)
-	if i >= MaxDescriptors {
-		return nil
-	}
-	c := d.chunks[i/chunkSize].Load()
+	c := d.chunk(uint(fd))
 	if c == nil {
 		return nil
 	}
-	return c.slots[i%chunkSize].Load()
+	return c.slots[uint(fd)%chunkSize].Load()
+}
+
+// chunk returns the chunk that contains descriptor i, or nil.
+func (d *Table) chunk(i uint) *chunk {
+	if list := d.list.Load(); list != nil && i/chunkSize < uint(len(*list)) {
+		return (*list)[i/chunkSize]
+	}
+	return nil
+}
+
+// add returns the chunk that contains descriptor i, and allocates it if necessary. The caller holds mu.
+func (d *Table) add(i int) *chunk {
+	c := d.chunk(uint(i))
+	if c != nil {
+		return c
+	}
+	var old []*chunk
+	if list := d.list.Load(); list != nil {
+		old = *list
+	}
+	longer := make([]*chunk, max(len(old), i/chunkSize+1))
+	copy(longer, old)
+	c = new(chunk)
+	longer[i/chunkSize] = c
+	d.list.Store(&longer)
+	return c
 }
 
 // Insert allocates the lowest free descriptor in the range [from, most), and makes it
@@ -86,7 +110,7 @@ func (d *Table) Full(most int) bool {
 // free returns the lowest free descriptor that is at least i, or -1.
 func (d *Table) free(i int) int {
 	for i < MaxDescriptors {
-		c := d.chunks[i/chunkSize].Load()
+		c := d.chunk(uint(i))
 		if c == nil {
 			return i
 		}
@@ -102,11 +126,7 @@ func (d *Table) free(i int) int {
 
 // place makes descriptor i refer to o and returns the description that it referred to before. The caller holds mu.
 func (d *Table) place(i int, o *Description, cloexec bool) (old *Description) {
-	c := d.chunks[i/chunkSize].Load()
-	if c == nil {
-		c = new(chunk)
-		d.chunks[i/chunkSize].Store(c)
-	}
+	c := d.add(i)
 	c.used[i%chunkSize/64] |= 1 << (i % 64)
 	c.setCloexec(i%chunkSize, cloexec)
 	return c.slots[i%chunkSize].Swap(o)
@@ -130,11 +150,8 @@ func (d *Table) Replace(o *Description, fd int, cloexec bool) linux.Errno {
 // Remove closes the descriptor fd. Errors: EBADF.
 func (d *Table) Remove(fd int) linux.Errno {
 	i := uint(fd)
-	if i >= MaxDescriptors {
-		return linux.EBADF
-	}
 	d.mu.Lock()
-	c := d.chunks[i/chunkSize].Load()
+	c := d.chunk(i)
 	if c == nil || c.slots[i%chunkSize].Load() == nil {
 		d.mu.Unlock()
 		return linux.EBADF
@@ -153,7 +170,7 @@ func (d *Table) Remove(fd int) linux.Errno {
 
 // Poller returns the slot for the runtime poller's watch of fd, which must be open.
 func (d *Table) Poller(fd int) *atomic.Pointer[Watch] {
-	return &d.chunks[fd/chunkSize].Load().pollers[fd%chunkSize]
+	return &d.chunk(uint(fd)).pollers[fd%chunkSize]
 }
 
 // RemoveAll closes every descriptor.
@@ -165,15 +182,20 @@ func (d *Table) RemoveAll() {
 
 // List returns the open descriptors in ascending order.
 func (d *Table) List() []int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := d.list.Load()
+	if list == nil {
+		return nil
+	}
 	var fds []int
-	for i := range d.chunks {
-		c := d.chunks[i].Load()
+	for i, c := range *list {
 		if c == nil {
 			continue
 		}
-		for j := range c.slots {
-			if c.slots[j].Load() != nil {
-				fds = append(fds, i*chunkSize+j)
+		for word, used := range c.used {
+			for ; used != 0; used &= used - 1 {
+				fds = append(fds, i*chunkSize+word*64+bits.TrailingZeros64(used))
 			}
 		}
 	}
@@ -201,9 +223,9 @@ func (c *chunk) setCloexec(i int, on bool) {
 
 // Cloexec returns and setCloexec sets the FD_CLOEXEC flag of fd, which must be open.
 func (d *Table) Cloexec(fd int) bool {
-	return d.chunks[fd/chunkSize].Load().cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
+	return d.chunk(uint(fd)).cloexec[fd%chunkSize/64].Load()&(1<<(fd%64)) != 0
 }
 
 func (d *Table) SetCloexec(fd int, on bool) {
-	d.chunks[fd/chunkSize].Load().setCloexec(fd%chunkSize, on)
+	d.chunk(uint(fd)).setCloexec(fd%chunkSize, on)
 }

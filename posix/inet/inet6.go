@@ -3,6 +3,7 @@ package inet
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"loam/abi/linux"
@@ -29,6 +30,22 @@ func (s *Base) IsInet6() bool { return s.Domain == linux.AF_INET6 }
 
 // WrongLevel reports whether the socket has no options of an option level (the second argument of setsockopt(2)).
 func (s *Base) WrongLevel(level int) bool { return level == linux.IPPROTO_IPV6 && !s.IsInet6() }
+
+// levelsOf are the option levels of each socket type.
+var levelsOf = map[int][]int{
+	linux.SOCK_STREAM: {linux.IPPROTO_TCP},
+	linux.SOCK_DGRAM:  {linux.IPPROTO_UDP, linux.IPPROTO_UDPLITE},
+	linux.SOCK_RAW:    {linux.SOL_RAW},
+}
+
+// NoOption returns the errno of getsockopt(2) for an option that the socket lacks. As on Linux, an AF_INET socket returns
+// EOPNOTSUPP for a level of another protocol; otherwise the errno is ENOPROTOOPT.
+func (s *Base) NoOption(level int) linux.Errno {
+	if s.IsInet6() || level == linux.SOL_SOCKET || level == linux.IPPROTO_IP || slices.Contains(levelsOf[s.Type], level) {
+		return linux.ENOPROTOOPT
+	}
+	return linux.EOPNOTSUPP
+}
 
 // any returns the local address of a socket that is not bound: the unspecified address of its family, with port 0.
 func (s *Base) any() netip.AddrPort {

@@ -73,7 +73,7 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 	{Level: linux.IPPROTO_TCP, Name: linux.TCP_SYNCNT}:  socket.Count(func(o *tcpOpts) *int { return &o.SynRetries }, tcp.DefaultSynRetries),
 
 	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TTL }, 1, 64),
-	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}: socket.Octet(func(o *tcpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}: socket.LowByte(func(o *tcpOpts) *uint8 { return &o.TOS }),
 
 	recvErr:  socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors }),
 	recvErr6: socket.Flag(func(o *tcpOpts) *bool { return &o.SoftErrors6 }),
@@ -93,6 +93,12 @@ var tcpHarmless = map[socket.OptionName]bool{
 	recvExtensions6:     true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:              true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTTL}:              true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTOS}:              true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPKTINFO}:      true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVHOPLIMIT}:     true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVTCLASS}:       true,
 }
 
 // longestFinWait2 is Linux's TCP_FIN_TIMEOUT_MAX.
@@ -218,7 +224,7 @@ func deferral(seconds int) time.Duration {
 func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
 	if s.WrongLevel(level) {
-		return nil, linux.ENOPROTOOPT
+		return nil, s.NoOption(level)
 	}
 	if o, ok := tcpIntOptions[key]; ok {
 		opts := s.options()
@@ -254,7 +260,7 @@ func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	if level == linux.SOL_SOCKET {
 		return s.Base.Option(name)
 	}
-	return nil, linux.ENOPROTOOPT
+	return nil, s.NoOption(level)
 }
 
 // connectedTo returns the peer of an open connection, or the zero AddrPort.
@@ -324,13 +330,14 @@ func (s *TCPSocket) setOwnOption(level, name int, value []byte) linux.Errno {
 }
 
 func (s *TCPSocket) setLinger(value []byte) linux.Errno {
-	if len(value) < 8 {
-		return linux.EINVAL
+	var l socket.Linger
+	if errno := l.Set(value); errno != 0 {
+		return errno
 	}
-	on := binary.NativeEndian.Uint32(value) != 0
-	seconds := int32(binary.NativeEndian.Uint32(value[4:]))
 	return s.setOptions(func(o *tcpOpts) {
-		o.Linger, o.LingerTime = on, time.Duration(max(seconds, 0))*time.Second
+		if o.Linger = l.On; l.On {
+			o.LingerTime = time.Duration(l.Seconds) * time.Second
+		}
 	})
 }
 
@@ -359,8 +366,8 @@ func (s *TCPSocket) maxSegment() int {
 
 // lingerValue encodes a struct linger.
 func lingerValue(o tcpOpts) []byte {
-	b := socket.BoolValue(o.Linger)
-	return binary.NativeEndian.AppendUint32(b, uint32(o.LingerTime/time.Second))
+	l := socket.Linger{On: o.Linger, Seconds: uint32(o.LingerTime / time.Second)}
+	return l.Value()
 }
 
 // info returns information about the connection. If the socket has no connection, it returns the values of a closed one.

@@ -26,7 +26,7 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_SNDBUFFORCE}: socket.Buffer(func(o *udpOpts) *int { return &o.SendBuffer }, defaultUDPBuffer),
 
 	{Level: linux.IPPROTO_IP, Name: linux.IP_TTL}:           socket.Octet(func(o *udpOpts) *uint8 { return &o.TTL }, 1, 64),
-	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}:           socket.Octet(func(o *udpOpts) *uint8 { return &o.TOS }, 0, 0),
+	{Level: linux.IPPROTO_IP, Name: linux.IP_TOS}:           socket.LowByte(func(o *udpOpts) *uint8 { return &o.TOS }),
 	{Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_TTL}: socket.Octet(func(o *udpOpts) *uint8 { return &o.GroupTTL }, 0, 1),
 	{Level: linux.IPPROTO_IP, Name: linux.IP_MULTICAST_ALL}: socket.Truth(func(o *udpOpts) *bool { return &o.AllGroups }),
 
@@ -52,10 +52,9 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 // effect: a read costs no more than a function call, so combining datagrams saves little.
 var groOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_GRO}
 
-// udpHarmless are options that a program can set and read but that have no effect.
+// udpHarmless are boolean options that a program can set and read but that have no effect.
 var udpHarmless = map[socket.OptionName]bool{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:            true,
-	{Level: linux.SOL_SOCKET, Name: linux.SO_LINGER}:               true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 }
@@ -90,7 +89,7 @@ func (s *UDPSocket) wanted(key socket.OptionName) *bool {
 func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	key := socket.OptionName{Level: level, Name: name}
 	if s.WrongLevel(level) {
-		return nil, linux.ENOPROTOOPT
+		return nil, s.NoOption(level)
 	}
 	if o, ok := udpIntOptions[key]; ok {
 		opts := s.options()
@@ -134,7 +133,7 @@ func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	case level == linux.SOL_SOCKET:
 		return s.Base.Option(name)
 	}
-	return nil, linux.ENOPROTOOPT
+	return nil, s.NoOption(level)
 }
 
 func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
@@ -156,7 +155,14 @@ func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
 		}
 		return bad
 	}
-	if udpHarmless[key] || harmless6[key] {
+	if udpHarmless[key] {
+		n, errno := socket.ParseInt(value)
+		if errno == 0 {
+			errno = s.Remember(key, socket.BoolValue(n != 0))
+		}
+		return errno
+	}
+	if harmless6[key] {
 		return s.Remember(key, value)
 	}
 	if w := s.wanted(key); w != nil {

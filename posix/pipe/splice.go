@@ -39,6 +39,8 @@ func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, li
 		return -1, linux.EINVAL
 	case !from.Description.MayRead() || !to.Description.MayWrite():
 		return -1, linux.EBADF
+	case to.Flags.Load()&linux.O_APPEND != 0:
+		return -1, linux.EINVAL
 	case n == 0:
 		return 0, 0
 	}
@@ -112,12 +114,8 @@ func (s Spliced) take(b []byte) (int, linux.Errno) {
 	return n, errno
 }
 
-// give writes to the file. Errors: EINVAL if the file is opened with O_APPEND, or if an offset was passed for a file without
-// offsets.
+// give writes to the file. Errors: EINVAL if an offset was passed for a file without offsets.
 func (s Spliced) give(b []byte) (int, linux.Errno) {
-	if s.Flags.Load()&linux.O_APPEND != 0 {
-		return 0, linux.EINVAL
-	}
 	if s.Offset == nil {
 		return s.Write(b)
 	}

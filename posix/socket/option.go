@@ -116,6 +116,14 @@ func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
 	}
 }
 
+// LowByte returns an option of which only the lower 8 bits are stored.
+func LowByte[T any](field func(*T) *uint8) IntOption[T] {
+	return IntOption[T]{
+		func(o *T) int { return int(*field(o)) },
+		func(o *T, n int) linux.Errno { *field(o) = uint8(n); return 0 },
+	}
+}
+
 // Buffer returns an option for a buffer size. As on Linux, setting it stores twice the given value, within bounds. If the
 // field is 0, it reads as fallback.
 func Buffer[T any](field func(*T) *int, fallback int) IntOption[T] {
@@ -145,6 +153,27 @@ func TimeValue(d time.Duration) []byte {
 	b := binary.NativeEndian.AppendUint64(nil, uint64(d/time.Second))
 	return binary.NativeEndian.AppendUint64(b, uint64(d%time.Second/time.Microsecond))
 }
+
+// Linger is the value of SO_LINGER, a struct linger.
+type Linger struct {
+	On      bool
+	Seconds uint32
+}
+
+// Set decodes a struct linger. A value that is off does not change the seconds. Errors: EINVAL.
+func (l *Linger) Set(value []byte) linux.Errno {
+	const secondsAt = 4
+	if len(value) < linux.SizeofLinger {
+		return linux.EINVAL
+	}
+	if l.On = binary.NativeEndian.Uint32(value) != 0; l.On {
+		l.Seconds = binary.NativeEndian.Uint32(value[secondsAt:])
+	}
+	return 0
+}
+
+// Value encodes l as a struct linger.
+func (l *Linger) Value() []byte { return binary.NativeEndian.AppendUint32(BoolValue(l.On), l.Seconds) }
 
 func ParseInt(b []byte) (int, linux.Errno) {
 	if len(b) < 4 {

@@ -55,6 +55,26 @@ type Control struct {
 	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
 }
 
+// Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
+// or a wrong length.
+func (c *Control) Check(family int) linux.Errno {
+	const sendTime = 61 // SCM_TXTIME, which is ignored, as are SO_MARK and SO_TIMESTAMPING
+	isUnix := family == linux.AF_UNIX
+	switch c.Type {
+	case linux.SCM_RIGHTS:
+		return 0
+	case linux.SCM_CREDENTIALS:
+		if !isUnix || len(c.Data) == linux.SizeofUcred {
+			return 0
+		}
+	case linux.SO_MARK, linux.SO_TIMESTAMPING, sendTime:
+		if !isUnix {
+			return 0
+		}
+	}
+	return linux.EINVAL
+}
+
 // Base is the part that sockets of all address families share.
 type Base struct {
 	Waiters                file.Queue
@@ -65,6 +85,7 @@ type Base struct {
 	sendTimeout time.Duration      // SO_SNDTIMEO; 0: no timeout
 	remembered  map[OptionName]int // values of options that have no effect
 	PassCred    bool               // SO_PASSCRED
+	linger      Linger             // SO_LINGER; it has no effect, because close does not wait
 }
 
 // Asynchronous implements file.Asynchronous.
@@ -93,6 +114,12 @@ var harmless = map[int]bool{
 	linux.SO_MAX_PACING_RATE: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
 }
 
+// truths are the harmless options that read as 0 or 1.
+var truths = map[int]bool{
+	linux.SO_DEBUG: true, linux.SO_DONTROUTE: true, linux.SO_OOBINLINE: true, linux.SO_BROADCAST: true, linux.SO_NO_CHECK: true,
+	linux.SO_TIMESTAMP: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
+}
+
 // Option returns the value of an option of level SOL_SOCKET that all address families share.
 func (s *Base) Option(name int) ([]byte, linux.Errno) {
 	s.Mu.Lock()
@@ -110,6 +137,11 @@ func (s *Base) Option(name int) ([]byte, linux.Errno) {
 		return TimeValue(s.recvTimeout), 0
 	case linux.SO_SNDTIMEO:
 		return TimeValue(s.sendTimeout), 0
+	case linux.SO_LINGER:
+		return s.linger.Value(), 0
+	}
+	if name == linux.SO_RCVLOWAT {
+		return IntValue(max(s.remembered[OptionName{linux.SOL_SOCKET, name}], 1)), 0
 	}
 	if harmless[name] {
 		return IntValue(s.remembered[OptionName{linux.SOL_SOCKET, name}]), 0
@@ -129,6 +161,8 @@ func (s *Base) SetOption(name int, value []byte) linux.Errno {
 	case linux.SO_SNDTIMEO:
 		s.sendTimeout, errno = parseTime(value)
 		return errno
+	case linux.SO_LINGER:
+		return s.linger.Set(value)
 	}
 	n, errno := ParseInt(value)
 	switch {
@@ -139,6 +173,8 @@ func (s *Base) SetOption(name int, value []byte) linux.Errno {
 		return 0
 	case !harmless[name]:
 		return linux.ENOPROTOOPT
+	case truths[name]:
+		n = int(BoolValue(n != 0)[0])
 	}
 	s.keep(OptionName{linux.SOL_SOCKET, name}, n)
 	return 0

@@ -32,9 +32,8 @@ type Socket struct {
 	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing (shutdown(2))
 	closed    bool
-	linger    [2]int32 // SO_LINGER: whether it is on, and seconds; it has no effect, because close does not wait
-	sendLimit int      // SO_SNDBUF
-	recvLimit int      // SO_RCVBUF, which is stored and has no effect
+	sendLimit int // SO_SNDBUF
+	recvLimit int // SO_RCVBUF, which is stored and has no effect
 }
 
 // DefaultBuffer is the default buffer size of a socket in bytes (net.core.wmem_default).
@@ -348,7 +347,7 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 		r.Flags |= linux.MSG_TRUNC
 	}
 	if s.wantsCredentials() && errno == 0 {
-		r.Control = append(r.Control, s.credentials())
+		r.Control = append([]socket.Control{s.credentials()}, r.Control...) // as on Linux, they are first
 	}
 	return r, errno
 }
@@ -451,7 +450,7 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 		return nil, linux.EOPNOTSUPP
 	}
 	s.Mu.Lock()
-	send, recv, listening, creds, linger := s.sendLimit, s.recvLimit, s.listening, s.peerCreds, s.linger
+	send, recv, listening, creds := s.sendLimit, s.recvLimit, s.listening, s.peerCreds
 	s.Mu.Unlock()
 	switch name {
 	case linux.SO_SNDBUF:
@@ -465,8 +464,6 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
 		n, _ := s.Remembers(socket.OptionName{Level: level, Name: name})
 		return socket.BoolValue(n != 0), 0
-	case linux.SO_LINGER:
-		return append(socket.IntValue(int(linger[0])), socket.IntValue(int(linger[1]))...), 0
 	}
 	return s.Base.Option(name)
 }
@@ -492,26 +489,8 @@ func (s *Socket) SetOption(level, name int, value []byte) linux.Errno {
 		return 0
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
 		return s.Remember(socket.OptionName{Level: level, Name: name}, value) // no effect: names are not reused
-	case linux.SO_LINGER:
-		return s.setLinger(value)
 	}
 	return s.Base.SetOption(name, value)
-}
-
-// setLinger stores a struct linger.
-func (s *Socket) setLinger(value []byte) linux.Errno {
-	const size, secondsAt = 8, 4
-	if len(value) < size {
-		return linux.EINVAL
-	}
-	on, _ := socket.ParseInt(value)
-	seconds, _ := socket.ParseInt(value[secondsAt:])
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if s.linger[0] = int32(min(on&(1<<32-1), 1)); s.linger[0] != 0 {
-		s.linger[1] = int32(seconds)
-	}
-	return 0
 }
 
 // bufferSize returns the size set by SO_SNDBUF and SO_RCVBUF: twice the given value, within limits

@@ -4,7 +4,8 @@
 // kernel, in the same emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
-//	go run ./test/processes -profile ROW [-after TIME]
+//	go run ./test/processes -profile ROW
+//	go run ./test/processes -rings [-only PREFIX]
 //	go run ./test/processes -only disk [-family NAME] [-programs DIR]
 //
 // The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
@@ -24,14 +25,14 @@ import (
 )
 
 var (
-	cpus  = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
-	span  = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
-	only  = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text; disk: rows with files on a disk")
-	reps  = flag.Int("reps", 3, "runs of each machine")
-	many  = flag.Bool("count", false, "count instructions instead of time, on one CPU")
-	rows  = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")
-	after = flag.Duration("after", 0, "with -profile: pause before the trace, for a server to start")
-	out   = flag.String("out", "", "the file to write the table to; empty: standard output")
+	cpus   = flag.String("cpus", "1,2", "numbers of CPUs of the machines")
+	span   = flag.Duration("span", 200*time.Millisecond, "how long each row of micro runs")
+	only   = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text; disk: rows with files on a disk")
+	reps   = flag.Int("reps", 3, "runs of each machine")
+	many   = flag.Bool("count", false, "count instructions instead of time, on one CPU")
+	rows   = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")
+	shares = flag.Bool("rings", false, "print the share of the instructions of redis and nginx that Linux executes in ring 0, and the bound that follows, and nothing else")
+	out    = flag.String("out", "", "the file to write the table to; empty: standard output")
 
 	family = flag.String("family", "", "with -only disk: run only the workloads whose names begin with this text, such as fio or mailbench")
 	others = flag.String("programs", "", "with -only disk: a folder with static programs, fio and those of mailbench from sv6; rows without their program are left out")
@@ -56,6 +57,9 @@ func run(ctx context.Context) error {
 	defer os.RemoveAll(dir)
 	if *rows != "" {
 		return profile(ctx, dir, *rows)
+	}
+	if *shares {
+		return rings(ctx, dir)
 	}
 	if *many {
 		if err := countInstructions(dir); err != nil {

@@ -3,102 +3,142 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	_ "embed"
 	"fmt"
-	"io"
-	"net"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
-// With -profile, one row runs on Loam only, and for a short time the emulator logs the address of each
-// instruction (QEMU's command singlestep, with which a block is one instruction, and its log of executed blocks). The result is exact: the number of instructions in
-// each function, per system call.
+// With -profile, one row runs on Loam only, and a plugin of QEMU (testdata/counter.c) counts the instructions of each
+// function. With -rings, rows of redis and nginx run on Linux, and the plugin counts the instructions of the programs (ring 3)
+// and of the kernel (ring 0).
 
+//go:embed testdata/counter.c
+var counterSource []byte
+
+// Numbers of instructions. The plugin waits until programs have executed warm instructions (warmServer from the start of the
+// client of a server), and counts the next sample instructions.
 const (
-	profileCalls = 100 // smallest number of system calls in a usable trace
-	traceFor     = time.Second
-	traceTries   = 60
-	tracePause   = 2 * time.Second // pause before a trace, until the program runs at its usual speed
+	warm       = 5_000_000
+	warmServer = 30_000_000
+	sample     = 100_000_000
 )
 
-// profile prints the functions of Loam in which a row of micro spends its instructions.
+// running is printed by a machine whose server has started.
+const running = "the-server-is-running"
+
+// plugin compiles the plugin. Every machine that starts then counts and writes its result to the file with the returned name.
+func plugin(ctx context.Context, dir string, skip int) (result string, err error) {
+	source, library := filepath.Join(dir, "counter.c"), filepath.Join(dir, "counter.so")
+	if err := os.WriteFile(source, counterSource, 0o644); err != nil {
+		return "", err
+	}
+	if err := command(ctx, "gcc", "-O2", "-shared", "-fPIC", "-o", library, source); err != nil {
+		return "", err
+	}
+	result = filepath.Join(dir, "counted")
+	return result, replaceEmulator(dir, fmt.Sprintf("-icount shift=0,sleep=off -rtc clock=vm -plugin %s,out=%s,skip=%d,count=%d", library, result, skip, sample))
+}
+
+// profile prints the functions of Loam in which a row spends its instructions.
 func profile(ctx context.Context, dir, row string) error {
-	monitor, trace := filepath.Join(dir, "monitor"), filepath.Join(dir, "trace")
-	if err := replaceEmulator(dir, "-icount shift=0,sleep=off -rtc clock=vm -monitor unix:"+monitor+",server,nowait"); err != nil {
+	w := workload{command: endless(row), disk: *only == onDisk}
+	if w.disk {
+		w.command = append(w.command, "-dir", nested)
+	}
+	skip := warm
+	if w.command[0] != "/micro" {
+		skip = warmServer
+	}
+	result, err := plugin(ctx, dir, skip)
+	if err != nil {
 		return err
 	}
 	b, err := build(ctx, dir)
 	if err != nil {
 		return err
 	}
+	p, err := b.counted(ctx, onLoam, w, result)
+	if err != nil {
+		return err
+	}
+	fmt.Print(p)
+	return nil
+}
+
+// counted runs a workload until the plugin has written its result.
+func (b *built) counted(ctx context.Context, kernel string, w workload, result string) (*profiled, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	w := workload{command: endless(row), disk: *only == onDisk}
+	os.Remove(result)
+	os.Remove(result + ".start")
 	if w.disk {
-		w.command = append(w.command, "-dir", nested)
 		if err := b.newDisk(ctx, w); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	cmd := b.onLoam(ctx, 1, w)
-	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the trace
-	var output bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &output, &output
-	if err := cmd.Start(); err != nil {
-		return err
+	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the result
+	if kernel == onLinux {
+		var err error
+		if cmd, err = b.onLinux(ctx, 1, w); err != nil {
+			return nil, err
+		}
 	}
-	defer cmd.Wait()
-	defer cancel()
-	c, err := dial(ctx, monitor)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // a server in the machine may ignore SIGINT
+	output, err := os.Create(filepath.Join(b.dir, "output"))
 	if err != nil {
-		return fmt.Errorf("%w: %s", err, output.Bytes())
+		return nil, err
 	}
-	defer c.Close()
-	go io.Copy(io.Discard, c) // discards the monitor's prompts
-	time.Sleep(*after)
-	fmt.Fprintln(c, "singlestep on")      // the machine starts without it, many times as fast
-	fmt.Fprintln(c, "one-insn-per-tb on") // the name since QEMU 8.1
-	for range traceTries {
-		time.Sleep(tracePause)
-		fmt.Fprintf(c, "logfile %s\n", trace)
-		fmt.Fprintln(c, "log nochain,exec")
-		time.Sleep(traceFor)
-		fmt.Fprintln(c, "log none")
-		time.Sleep(traceFor)
-		p, err := readTrace(trace)
-		if err != nil {
-			return err
-		}
-		if p.calls >= profileCalls {
-			fmt.Print(p)
-			return nil
-		}
-		os.Remove(trace)
-		trace += "+" // the emulator reopens its log only under another name
+	defer output.Close()
+	cmd.Stdout, cmd.Stderr = output, output
+	if err := cmd.Start(); err != nil {
+		return nil, err
 	}
-	return fmt.Errorf("%s makes too few system calls: %s", row, output.Bytes())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err := <-ended:
+			text, _ := os.ReadFile(output.Name())
+			return nil, fmt.Errorf("%s on %s ended too early: %v: %s", w.name, kernel, err, text)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if text, _ := os.ReadFile(output.Name()); w.command[0] == "/micro" || bytes.Contains(text, []byte(running)) {
+			if err := os.WriteFile(result+".start", nil, 0o644); err != nil {
+				return nil, err
+			}
+		}
+		if exists(result) {
+			cancel()
+			<-ended
+			return readProfile(result)
+		}
+	}
 }
 
 // endless returns a command that runs a row until it is killed: a row of micro, or one of redis or nginx by its name in the table.
 func endless(row string) []string {
 	words := strings.Fields(strings.ReplaceAll(row, ",", " "))
 	shell := func(start, client string) []string {
-		return []string{"/usr/bin/dash", "-c", start + "\n" + client}
+		return []string{"/usr/bin/dash", "-c", start + "\necho " + running + "\n" + client}
 	}
 	switch {
 	case len(words) >= 4 && words[0] == "redis": // redis GET, 50 clients, pipelines of 16
 		return shell(redisServer, fmt.Sprintf("/usr/bin/redis-benchmark -t %s -c %s -n 100000000 -P %s", strings.ToLower(words[1]), words[2], pipeline(words)))
 	case len(words) >= 7 && words[0] == "nginx": // nginx, file of 1 KiB, 64 connections
-		return shell(nginxServer, fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
+		start, _, _ := strings.Cut(nginxServer, "until ") // the test of readiness would take a second
+		return shell(start+"/usr/bin/sleep 1", fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
 	}
 	return []string{"/micro", "-only", row, "-span", patience.String()}
 }
@@ -111,87 +151,52 @@ func pipeline(words []string) string {
 	return "1"
 }
 
-// dial connects to a socket that is created soon.
-func dial(ctx context.Context, path string) (net.Conn, error) {
-	for {
-		c, err := net.Dial("unix", path)
-		if err == nil {
-			return c, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-}
-
-// profiled is the instructions of a trace by function.
+// profiled is the numbers of instructions by function.
 type profiled struct {
 	of    map[string]int
 	total int
-	calls int // system calls from ring 3
 }
 
-const (
-	ring3     = "the program, in ring 3"
-	callEntry = "runtime.loamTrap"
-)
+// ring3 is the name that the plugin gives all programs.
+const ring3 = "ring3"
 
-// executed matches an instruction in QEMU's log: its address and the name of its function.
-var executed = regexp.MustCompile(`^Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/\S+\] ?(\S*)`)
+// kernel returns the number of instructions in ring 0.
+func (p *profiled) kernel() int { return p.total - p.of[ring3] }
 
-func readTrace(path string) (*profiled, error) {
-	f, err := os.Open(path)
+// readProfile reads the result of the plugin: a line with the number and the name of each function.
+func readProfile(path string) (*profiled, error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
 	p := &profiled{of: map[string]int{}}
-	last := ""
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		m := executed.FindSubmatch(lines.Bytes())
-		if m == nil {
-			continue
+	for line := range strings.Lines(string(text)) {
+		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		addr, err := strconv.ParseUint(string(m[1]), 16, 64)
-		name := strings.TrimPrefix(string(m[2]), "loamguest/")
-		switch {
-		case err != nil:
-			continue
-		case addr>>47 == 0:
-			name = ring3
-		case name == "":
-			name = "others"
-		}
-		if name == callEntry && last == ring3 {
-			p.calls++
-		}
-		p.of[name]++
-		p.total++
-		last = name
+		p.of[strings.TrimPrefix(name, "loamguest/")] += n
+		p.total += n
 	}
 	return p, nil
 }
 
+// names returns the functions, most instructions first.
+func (p *profiled) names() []string {
+	return slices.SortedFunc(maps.Keys(p.of), func(a, b string) int {
+		return cmp.Or(p.of[b]-p.of[a], strings.Compare(a, b))
+	})
+}
+
 // String returns a table, most instructions first.
 func (p *profiled) String() string {
-	names := make([]string, 0, len(p.of))
-	for name := range p.of {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if n := p.of[b] - p.of[a]; n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
-	})
+	const least = 0.001 // smallest share that is printed
 	var b strings.Builder
-	per := func(n int) float64 { return float64(n) / float64(p.calls) }
-	fmt.Fprintf(&b, "%9.1f instructions per system call, of %d calls\n", per(p.total), p.calls)
-	for _, name := range names {
-		if per(p.of[name]) >= 1 {
-			fmt.Fprintf(&b, "%9.1f %s\n", per(p.of[name]), name)
+	fmt.Fprintf(&b, "%d instructions, of which %.1f %% in ring 3\n", p.total, 100*float64(p.of[ring3])/float64(p.total))
+	for _, name := range p.names() {
+		if share := float64(p.of[name]) / float64(p.total); share >= least {
+			fmt.Fprintf(&b, "%6.2f %% %s\n", 100*share, name)
 		}
 	}
 	return b.String()

@@ -58,3 +58,24 @@ func next(b []byte, i, end uint32, skip byte) uint32 {
 	}
 	return end
 }
+
+// FindRun finds a run of at most want clear bits before end. It returns the run at bit if that bit is clear. Otherwise it
+// returns the first run after bit that is long enough, then the first one before bit, then the longest one.
+func FindRun(b []byte, bit, end, want uint32) (at, n uint32) {
+	if bit < end && !Bit(b, bit) {
+		return bit, min(NextSet(b, bit, end)-bit, want)
+	}
+	for _, part := range [][2]uint32{{bit, end}, {0, min(bit, end)}} {
+		for i := NextClear(b, part[0], part[1]); i < part[1]; {
+			run := NextSet(b, i, part[1]) - i
+			if run >= want {
+				return i, want
+			}
+			if run > n {
+				at, n = i, run
+			}
+			i = NextClear(b, i+run, part[1])
+		}
+	}
+	return at, n
+}

@@ -1,5 +1,7 @@
 package disk
 
+import "slices"
+
 // Directory entries ("Directory Entries"). A block of a directory is filled by a chain of entries;
 // each has room for a name, used or unused. With metadata_csum the last entry of a leaf holds the
 // checksum instead of a name.
@@ -26,6 +28,22 @@ const (
 
 	typeTail = 0xde
 )
+
+// typeModes has the file type of an inode's mode (inode(7)) for each type of a directory entry.
+var typeModes = [8]uint16{0, 0o100000, 0o040000, 0o020000, 0o060000, 0o010000, 0o140000, 0o120000}
+
+// TypeOf returns the type of a directory entry for a mode.
+func TypeOf(mode uint16) uint8 {
+	return uint8(max(0, slices.Index(typeModes[:], mode&0o170000)))
+}
+
+// ModeOf returns the file type, as in a mode, for the type of a directory entry; 0 if it is unknown.
+func ModeOf(entry uint8) uint16 {
+	if int(entry) < len(typeModes) {
+		return typeModes[entry]
+	}
+	return 0
+}
 
 const (
 	entryHead = 8
@@ -77,9 +95,9 @@ func NextEntry(b []byte, at int) (e DirEntry, ok bool) {
 
 // FindEntry returns the entry of a name.
 func FindEntry(b []byte, name string) (DirEntry, bool) {
-	for e, ok := NextEntry(b, 0); ok; e, ok = NextEntry(b, e.Offset+e.Length) {
-		if string(e.Name) == name {
-			return e, true
+	for at := 0; at < len(b); at += entryLength(b, at) {
+		if int(b[at+6]) == len(name) && string(b[at+entryHead:at+entryHead+len(name)]) == name && le.Uint32(b[at:]) != 0 {
+			return entry(b, at), true
 		}
 	}
 	return DirEntry{}, false
@@ -134,23 +152,21 @@ func (g *Geometry) InitFirst(b []byte, self, parent uint32) {
 func (g *Geometry) AddEntry(b []byte, name string, inode uint32, kind uint8) bool {
 	need := EntrySize(len(name))
 	for at := 0; at < len(b); {
-		e := entry(b, at)
-		used := 0
-		if e.Inode != 0 {
-			used = EntrySize(len(e.Name))
-		}
-		if b[at+7] == typeTail && e.Inode == 0 {
+		length, used := entryLength(b, at), 0
+		if le.Uint32(b[at:]) != 0 {
+			used = EntrySize(int(b[at+6]))
+		} else if b[at+7] == typeTail {
 			return false
 		}
-		if e.Length-used >= need {
+		if length-used >= need {
 			if used > 0 {
 				setEntryLength(b, at, used)
 				at += used
 			}
-			g.putEntry(b, at, e.Length-used, name, inode, kind)
+			g.putEntry(b, at, length-used, name, inode, kind)
 			return true
 		}
-		at += e.Length
+		at += length
 	}
 	return false
 }

@@ -112,6 +112,14 @@ func (x Index) MoveTail(i int, to Index) (hash uint32) {
 // Relink makes entry i refer to another block.
 func (x Index) Relink(i int, block uint32) { le.PutUint32(x.b[x.at+8*i+4:], block) }
 
+// IndexLevels returns the maximum number of levels of an index below its root.
+func (g *Geometry) IndexLevels() int {
+	if g.LargeDir {
+		return 2
+	}
+	return 1
+}
+
 // CheckIndex checks a block of an index; a root has at most maxLevels levels. Errors: ErrCorrupt.
 func (g *Geometry) CheckIndex(x Index, maxLevels int) error {
 	if x.at == rootAt {

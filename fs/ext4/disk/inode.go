@@ -148,6 +148,24 @@ func (i Inode) SetTime(f TimeField, seconds int64, nanoseconds uint32) {
 	le.PutUint32(i[f.extra:], nanoseconds<<2|epoch)
 }
 
+const second = 1_000_000_000
+
+// Nanoseconds returns a time in nanoseconds since 1970, limited to the range of an int64, which ends in 2262.
+func (i Inode) Nanoseconds(f TimeField) int64 {
+	seconds, rest := i.Time(f)
+	const most = 1<<63/second - 1
+	return min(seconds, most)*second + int64(rest)
+}
+
+// SetNanoseconds is like SetTime, for a time in nanoseconds since 1970.
+func (i Inode) SetNanoseconds(f TimeField, t int64) {
+	seconds, rest := t/second, t%second
+	if rest < 0 {
+		seconds, rest = seconds-1, rest+second
+	}
+	i.SetTime(f, seconds, uint32(rest))
+}
+
 // holds reports whether the inode has a 4-byte field at this offset, after the first 128 bytes.
 func (i Inode) holds(field int) bool { return field+4 <= 128+i.ExtraIsize() }
 

@@ -1,14 +1,15 @@
-// Package lookup caches names and attributes of files for readers that take no lock.
+// Package lookup caches names and attributes of files for readers that take no lock. It also counts open files, for callers
+// that do not take the lock of the file system.
 //
 // A hit costs a hash, an atomic load and a comparison. It writes nothing to memory, so readers on several CPUs do not slow each
 // other down. A new entry replaces the entry with which it shares a slot; nothing else limits or orders the entries.
 //
 // # Consistency
 //
-// The owner has a lock that excludes changes from reads. It adds an entry while it holds the lock for reading, and forgets an
-// entry while it holds the lock for writing, at any time during the change. So an entry that was read before a change is never
-// added after it. A reader without the lock may see the state before a change that runs at the same time, but not after the
-// change has returned.
+// The owner has a lock that excludes changes from reads. It adds an entry while it holds the lock for reading, and forgets or
+// replaces an entry while it holds the lock for writing: it forgets at any time during the change, and adds the new state at its
+// end. So an entry that was read before a change is never added after it. A reader without the lock may see the state before a
+// change that runs at the same time, but not after the change has returned.
 package lookup
 
 import (

@@ -135,3 +135,22 @@ func TestInodesOfGroups(t *testing.T) {
 		}
 	}
 }
+
+func TestCounts(t *testing.T) {
+	var c Counts
+	c.Clear()
+	if n := c.Add(12, -1); n != 0 {
+		t.Errorf("%d, want 0", n)
+	}
+	c.Add(12, 1)
+	if n := c.Add(12, 1); n != 2 || c.Count(12) != 2 || c.Count(13) != 0 {
+		t.Errorf("%d, %d and %d, want 2, 2 and 0", n, c.Count(12), c.Count(13))
+	}
+	if n := c.Add(12, -2); n != 0 || c.Count(12) != 0 {
+		t.Errorf("%d and %d, want 0", n, c.Count(12))
+	}
+	c.Add(12, 1)
+	if c.Clear(); c.Count(12) != 0 {
+		t.Error("a number is left")
+	}
+}
