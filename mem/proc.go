@@ -72,18 +72,21 @@ type share struct {
 	private, shared, anonymous, big uint64
 }
 
-// AppendSmaps appends the text of /proc/PID/smaps. For an object it counts the pages that are present in the object,
-// whether or not this process has used them. Pss divides a private page by the number of processes that share it after
-// a fork.
-func (m *Map) AppendSmaps(b []byte) []byte {
+// Smaps returns a part of the text of /proc/PID/smaps: the regions from address from on, until the text has at least size
+// bytes. next is the address at which the following part begins, or 0 at the end. For an object it counts the pages that
+// are present in the object, whether or not this process has used them. Pss divides a private page by the number of
+// processes that share it after a fork.
+func (m *Map) Smaps(from uint64, size int) (text []byte, next uint64) {
 	m.lock()
 	defer m.unlock()
-	m.regions.each(func(r *Region) bool {
-		b = m.appendLine(b, r)
-		b = r.appendUse(b, m.usage(r))
-		return true
-	})
-	return b
+	for r := m.regions.find(from); r != nil; r = m.regions.find(r.end) {
+		if len(text) >= size {
+			return text, r.start
+		}
+		text = m.appendLine(text, r)
+		text = r.appendUse(text, m.usage(r))
+	}
+	return text, 0
 }
 
 // usage counts the pages of a region. For private memory it visits the pages in the table; for an object it visits

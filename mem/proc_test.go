@@ -1,6 +1,7 @@
 package mem_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -148,7 +149,8 @@ func TestText(t *testing.T) {
 	}
 	tables.Store(m, 0x1000000, 1)
 	tables.Load(m, 0x1001000)
-	_, rest, _ := strings.Cut(string(m.AppendSmaps(nil)), "[heap]\n")
+	smaps, next := m.Smaps(0, math.MaxInt)
+	_, rest, _ := strings.Cut(string(smaps), "[heap]\n")
 	for _, line := range []string{
 		"Size:                  8 kB", "Rss:                   8 kB", "Shared_Clean:          4 kB", "Private_Dirty:         4 kB",
 		"Anonymous:             8 kB", "VmFlags: rd wr mr mw me ac ",
@@ -156,5 +158,16 @@ func TestText(t *testing.T) {
 		if section, _, _ := strings.Cut(rest, "7000000000"); !strings.Contains(section, line+"\n") {
 			t.Errorf("smaps has no %q in\n%s", line, section)
 		}
+	}
+	var parts []byte
+	part, at := m.Smaps(0, 1)
+	if len(part) >= len(smaps) {
+		t.Error("a part of smaps is the whole text")
+	}
+	for parts = part; at != 0; parts = append(parts, part...) {
+		part, at = m.Smaps(at, 1)
+	}
+	if next != 0 || string(parts) != string(smaps) {
+		t.Errorf("next %#x after the whole of smaps; the parts are\n%s\nwant\n%s", next, parts, smaps)
 	}
 }

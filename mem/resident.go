@@ -1,7 +1,7 @@
 package mem
 
 // Resident returns the memory of the process that is present, in bytes, and the part of it in private pages. It counts
-// every page of a mapped object that is present in the object, as AppendSmaps does.
+// every page of a mapped object that is present in the object, as Smaps does.
 func (m *Map) Resident() (all, private uint64) {
 	m.lock()
 	defer m.unlock()

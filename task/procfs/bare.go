@@ -18,7 +18,7 @@ func (Bare) Auxv() []byte { return nil }
 func (Bare) Maps() []byte { return nil }
 
 // Smaps implements Process.
-func (Bare) Smaps() []byte { return nil }
+func (Bare) Smaps(uint64, int) ([]byte, uint64) { return nil, 0 }
 
 // ReadMemory implements Process.
 func (Bare) ReadMemory([]byte, uint64) int { return 0 }

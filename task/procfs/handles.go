@@ -29,12 +29,14 @@ func (h handle) Sync() error { return linux.EINVAL }
 func (h handle) Close() error { return nil }
 
 // textHandle is an open file with a text. A read at offset 0 generates the text, because programs rewind a file to read it
-// again.
+// again. If the text has parts, a read generates only the parts that it returns.
 type textHandle struct {
 	handle
 	mu   sync.Mutex
-	text string
+	text []byte
 	made bool
+	more bool   // the text has further parts
+	next uint64 // where the next part begins
 }
 
 // ReadAt implements fs.Handle.
@@ -42,19 +44,40 @@ func (h *textHandle) ReadAt(b []byte, offset int64) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if offset == 0 || !h.made {
-		p, s, err := h.node.process()
-		if err == nil {
-			h.text, err = h.node.what.text(h.node, p, s, h.caller)
+		if err := h.start(); err != nil {
+			return 0, err
 		}
+	}
+	for h.more && offset+int64(len(b)) > int64(len(h.text)) {
+		p, _, err := h.node.process()
 		if err != nil {
 			return 0, err
 		}
-		h.made = true
+		part, next := h.node.what.part(p, h.next, int(offset)+len(b)-len(h.text))
+		h.text, h.next, h.more = append(h.text, part...), next, next != 0
 	}
 	if offset >= int64(len(h.text)) {
 		return 0, nil
 	}
 	return copy(b, h.text[offset:]), nil
+}
+
+// start generates the text, or starts a text with parts.
+func (h *textHandle) start() error {
+	h.text, h.next, h.more = nil, 0, h.node.what.part != nil
+	if !h.more {
+		p, s, err := h.node.process()
+		if err != nil {
+			return err
+		}
+		text, err := h.node.what.text(h.node, p, s, h.caller)
+		if err != nil {
+			return err
+		}
+		h.text = []byte(text)
+	}
+	h.made = true
+	return nil
 }
 
 // WriteAt implements fs.Handle.

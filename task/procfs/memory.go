@@ -90,7 +90,14 @@ func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
 func (w MemoryView) Maps() []byte { return w.text((*mem.Map).AppendMaps) }
 
 // Smaps implements Process.
-func (w MemoryView) Smaps() []byte { return w.text((*mem.Map).AppendSmaps) }
+func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
+	a, leave := w.Borrow()
+	if a == nil {
+		return nil, 0
+	}
+	defer leave()
+	return a.Smaps(from, size)
+}
 
 // ReadMemory implements Process.
 func (w MemoryView) ReadMemory(b []byte, addr uint64) (n int) {

@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,10 +59,12 @@ type entry struct {
 	mode    fs.Mode
 	guarded bool // access requires the permission to trace the process
 	text    func(n node, p Process, s *Stat, c fs.Caller) (string, error)
-	set     Attribute
-	link    Link
-	number  uint8 // unique number, part of the inode number
-	hidden  bool  // the file is not in the directory of a thread
+	// part returns a part of a long text, as Process.Smaps does. Such a file has no function text.
+	part   func(p Process, from uint64, size int) (text []byte, next uint64)
+	set    Attribute
+	link   Link
+	number uint8 // unique number, part of the inode number
+	hidden bool  // the file is not in the directory of a thread
 }
 
 // plain returns a text function for a file that depends only on the snapshot of the thread.
@@ -119,8 +122,11 @@ func init() {
 			_, info := n.in.Mounts(p.Mounted())
 			return info, nil
 		}},
-		{name: "smaps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Smaps)},
-		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return rollup(p.Smaps()), nil }},
+		{name: "smaps", kind: text, mode: 0o444, guarded: true, part: Process.Smaps},
+		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: ofProcess(func(p Process) []byte {
+			smaps, _ := p.Smaps(0, math.MaxInt)
+			return []byte(rollup(smaps))
+		})},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
 		{name: "wchan", kind: text, mode: 0o444, text: fixed("0")},
 		{name: "schedstat", kind: text, mode: 0o444, text: plain((*Stat).schedstat)},

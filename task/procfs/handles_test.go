@@ -1,0 +1,67 @@
+package procfs
+
+import (
+	"fmt"
+	"testing"
+)
+
+// many is a process with regions regions, each a line of smaps. It counts the lines that it generates.
+type many struct {
+	Process
+	regions   uint64
+	generated int
+}
+
+func (m *many) PID() int              { return 7 }
+func (m *many) Stat(int) (Stat, bool) { return *sample(), true }
+
+func (m *many) Smaps(from uint64, size int) (text []byte, next uint64) {
+	for ; from < m.regions; from++ {
+		if len(text) >= size {
+			return text, from
+		}
+		m.generated++
+		text = fmt.Appendf(text, "%07d\n", from)
+	}
+	return text, 0
+}
+
+// lone is a Source with one process.
+type lone struct {
+	Source
+	process Process
+}
+
+func (l lone) Process(int) Process { return l.process }
+
+// A read of smaps generates only the text that it returns: programs with thousands of mappings would otherwise wait for
+// each other, because the map is locked meanwhile.
+func TestSmapsInParts(t *testing.T) {
+	p := &many{regions: 1000}
+	n := node{in: New(Config{Source: lone{process: p}}), pid: 7, tid: 7}
+	for _, e := range entries {
+		if e.name == "smaps" {
+			n.what = e
+		}
+	}
+	h := &textHandle{handle: handle{node: n}}
+	b := make([]byte, 16)
+	for range 2 { // the second time, the file is rewound
+		p.generated = 0
+		if got, err := h.ReadAt(b, 0); got != len(b) || err != nil || string(b) != "0000000\n0000001\n" {
+			t.Fatalf("read returns %d, %v: %q", got, err, b)
+		}
+		if p.generated > 3 {
+			t.Errorf("a read of two lines generates %d", p.generated)
+		}
+	}
+	if n, err := h.ReadAt(b, 16); n != len(b) || err != nil || string(b) != "0000002\n0000003\n" {
+		t.Errorf("the next read returns %d, %v: %q", n, err, b)
+	}
+	if n, err := h.ReadAt(b, 8*998+4); n != 12 || err != nil || string(b[:n]) != "998\n0000999\n" {
+		t.Errorf("the read at the end returns %d, %v: %q", n, err, b[:n])
+	}
+	if n, err := h.ReadAt(b, 8000); n != 0 || err != nil {
+		t.Errorf("the read after the end returns %d, %v", n, err)
+	}
+}
