@@ -22,7 +22,7 @@ gone() { ! pgrep -x "$1"; }
 memory() {
 	echo -n "$SECONDS s:"
 	awk '/^(MemFree|MemAvailable|Cached|AnonPages|PageTables|Slab):/ {printf " %s %.1f MiB,", $1, $2 / 1024}' /proc/meminfo
-	echo " $(awk '/^nr_(user|thread)_pages/ {printf "%s %s, ", $1, $2}' /proc/vmstat)$(ls -d /proc/[0-9]* | wc -l) processes"
+	echo " $(awk '/^nr_(user|thread)_pages/ {printf "%s %s, ", $1, $2}' /proc/vmstat)$(ls -d /proc/[0-9]* 2> /dev/null | wc -l) processes"
 }
 
 # figures NAME: prints the use of memory, and the number of descriptors and the resident memory of the processes called NAME.
