@@ -133,6 +133,9 @@ const (
 	POLLOUT          = 4
 	POLLPRI          = 2
 	POLLRDHUP        = 0x2000
+	POLLRDNORM       = 0x40
+	POLLWRBAND       = 0x200
+	POLLWRNORM       = 0x100
 	RENAME_EXCHANGE  = 2
 	RENAME_NOREPLACE = 1
 

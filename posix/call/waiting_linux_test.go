@@ -56,6 +56,38 @@ func TestPollAsOnLinux(t *testing.T) {
 	asOnLinux(t, s)
 }
 
+// poll(2) reports POLLRDNORM and POLLWRNORM beside POLLIN and POLLOUT, except for files of which Linux reports only
+// POLLIN and POLLOUT. Each file is polled for all events, and for these two alone, as varnish does after connect(2).
+func TestPollNormalAsOnLinux(t *testing.T) {
+	s := &sequence{}
+	read, write := s.pair(linux.SYS_PIPE2, 0, at(0), linux.O_NONBLOCK)
+	a, b := s.pair(linux.SYS_SOCKETPAIR, 0, linux.AF_UNIX, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0, at(0))
+	c, d := s.pair(linux.SYS_SOCKETPAIR, 0, linux.AF_UNIX, linux.SOCK_DGRAM|linux.SOCK_NONBLOCK, 0, at(0))
+	udp := s.open(linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_DGRAM, 0)
+	tcp := s.open(linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_STREAM, 0)
+	count := s.open(linux.SYS_EVENTFD2, 1, 0)
+	watch := s.open(linux.SYS_INOTIFY_INIT1, 0)
+	f := s.file("file", "x")
+	files := []uint64{read, write, a, b, c, d, udp, tcp, count, watch, f}
+	poll := func(events uint16) {
+		for i, fd := range files {
+			s.word(uint64(0x100+8*i), fd)
+			s.put(uint64(0x100+8*i+4), byte(events), byte(events>>8), 0, 0)
+		}
+		s.call(linux.SYS_POLL, at(0x100), uint64(len(files)), 0)
+	}
+	for _, events := range []uint16{0x3fff, 0x40, 0x80, 0x100, 0x200} {
+		poll(events)
+	}
+	s.call(linux.SYS_WRITE, write, at(0x400), 5)
+	s.call(linux.SYS_WRITE, a, at(0x400), 5)
+	s.call(linux.SYS_WRITE, c, at(0x400), 5)
+	for _, events := range []uint16{0x3fff, 0x40, 0x80, 0x100, 0x200} {
+		poll(events)
+	}
+	asOnLinux(t, s)
+}
+
 // epoll_ctl(2) and epoll_wait(2): events, their data, and the errors of both.
 func TestEpollAsOnLinux(t *testing.T) {
 	s := &sequence{}

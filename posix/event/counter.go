@@ -40,10 +40,10 @@ func (e *Counter) Events() file.Events {
 	defer e.mu.Unlock()
 	var ev file.Events
 	if e.count > 0 {
-		ev |= file.PollIn
+		ev |= linux.POLLIN // Linux reports no POLLRDNORM and POLLWRNORM for counters
 	}
 	if e.count < math.MaxUint64-1 {
-		ev |= file.PollOut
+		ev |= linux.POLLOUT
 	}
 	return ev
 }

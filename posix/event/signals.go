@@ -54,7 +54,7 @@ func (s *Signals) Write([]byte) (int, linux.Errno) { return 0, linux.EINVAL }
 
 func (s *Signals) Events() file.Events {
 	if s.of.SignalPending(s.set.Load()) {
-		return file.PollIn
+		return linux.POLLIN // without POLLRDNORM, as on Linux
 	}
 	return 0
 }

@@ -5,11 +5,13 @@ import "loam/abi/linux"
 // Events is a set of poll(2) events; epoll(7) uses the same bits.
 type Events uint32
 
-// Values of Events: the numbers of POLLIN and others in poll(2).
+// Values of Events: the numbers of POLLIN and others in poll(2). PollIn and PollOut have two bits each, because nearly all
+// files report POLLRDNORM together with POLLIN, and POLLWRNORM together with POLLOUT.
 const (
-	PollIn    Events = linux.POLLIN
+	PollIn    Events = linux.POLLIN | linux.POLLRDNORM
 	PollPri   Events = linux.POLLPRI
-	PollOut   Events = linux.POLLOUT
+	PollOut   Events = linux.POLLOUT | linux.POLLWRNORM
+	PollBand  Events = linux.POLLWRBAND // reported with PollOut for Unix and datagram sockets
 	PollErr   Events = linux.POLLERR
 	PollHup   Events = linux.POLLHUP
 	PollNval  Events = linux.POLLNVAL

@@ -108,9 +108,9 @@ func (s *UDPSocket) bound() (*datagramBox, linux.Errno) {
 }
 
 func (s *UDPSocket) Events() file.Events {
-	e := file.PollOut
+	e := file.PollOut | file.PollBand
 	if c := s.conn.Load(); c != nil {
-		e = socket.PollEvents(c.Events())
+		e = socket.DatagramEvents(c.Events())
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

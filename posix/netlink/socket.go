@@ -54,7 +54,7 @@ func New(net *stack.Stack, serial *file.Serial, pid int32, typ, protocol int, di
 const maxNetlinkBuffer = 1 << 20
 
 func (s *Socket) Events() file.Events {
-	e := file.PollOut
+	e := file.PollOut | file.PollBand
 	if readable, _, _, _ := s.inbox.State(); readable {
 		e |= file.PollIn
 	}

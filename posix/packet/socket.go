@@ -53,7 +53,7 @@ func fromNetworkOrder(protocol int) wire.EtherType {
 }
 
 func (s *Socket) Events() file.Events {
-	e := socket.PollEvents(s.conn.Events())
+	e := socket.DatagramEvents(s.conn.Events())
 	if r := s.ring.Load(); r != nil && r.waits() {
 		e |= file.PollIn
 	}

@@ -5,7 +5,16 @@ import (
 	"loam/stack"
 )
 
-// PollEvents converts events of the stack to events of poll(2).
+// DatagramEvents converts events of the stack to the events of poll(2) for a socket that is not TCP's.
+func DatagramEvents(e stack.Events) file.Events {
+	p := PollEvents(e)
+	if p&file.PollOut != 0 {
+		p |= file.PollBand
+	}
+	return p
+}
+
+// PollEvents converts events of the stack to the events of poll(2) for a TCP socket.
 func PollEvents(e stack.Events) file.Events {
 	var p file.Events
 	if e&stack.Readable != 0 {

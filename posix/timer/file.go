@@ -68,7 +68,7 @@ func (t *File) Events() file.Events {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.expired(time.Now()) > 0 {
-		return file.PollIn
+		return linux.POLLIN // without POLLRDNORM, as on Linux
 	}
 	return 0
 }

@@ -114,7 +114,7 @@ func (s *Socket) Events() file.Events {
 		return e
 	}
 	if in == nil {
-		return file.PollOut | file.PollHup
+		return file.PollOut | file.PollBand | file.PollHup
 	}
 	readable, ended, refused, failure := in.State()
 	if readable || ended || refused {
@@ -127,7 +127,7 @@ func (s *Socket) Events() file.Events {
 		e |= file.PollErr
 	}
 	if out == nil || out.HasRoom(limit, &s.Waiters) {
-		e |= file.PollOut
+		e |= file.PollOut | file.PollBand
 	}
 	if out != nil {
 		if _, _, gone, _ := out.State(); (gone || shutWrite) && (ended || refused) {

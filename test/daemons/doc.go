@@ -10,5 +10,6 @@
 //
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
 // as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
-// increase. With the race detector, no test runs: servers and kernel are separate programs.
+// increase. During a load, the use of memory is printed every two minutes; with the image's changes in memory (-o snapshot), it
+// includes the data that the server has written. With the race detector, no test runs: servers and kernel are separate programs.
 package daemons

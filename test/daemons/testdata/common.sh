@@ -18,13 +18,20 @@ until_true() {
 }
 gone() { ! pgrep -x "$1"; }
 
-# figures NAME: prints the free memory of the machine, and the number of descriptors and the resident memory of the processes called NAME.
+# memory: prints how the memory of the machine is used. On Loam, Slab is the heap of the kernel, garbage included.
+memory() {
+	echo -n "$SECONDS s:"
+	awk '/^(MemFree|MemAvailable|Cached|AnonPages|PageTables|Slab):/ {printf " %s %.1f MiB,", $1, $2 / 1024}' /proc/meminfo
+	echo " $(awk '/^nr_(user|thread)_pages/ {printf "%s %s, ", $1, $2}' /proc/vmstat)$(ls -d /proc/[0-9]* 2> /dev/null | wc -l) processes"
+}
+
+# figures NAME: prints the use of memory, and the number of descriptors and the resident memory of the processes called NAME.
 figures() {
-	local p free
-	free=$(awk '/^MemFree/ {print $2}' /proc/meminfo)
-	echo -n "$SECONDS s: $((free / 1024)) MiB free"
+	local p
+	memory
+	echo -n "$1:"
 	for p in $(pgrep -x "$1"); do
-		[ -r /proc/$p/status ] && echo -n "; $1 $p: $(ls /proc/$p/fd | wc -l) descriptors, $(awk '/^VmRSS/ {print $2}' /proc/$p/status) KiB"
+		[ -r /proc/$p/status ] && echo -n " $p: $(ls /proc/$p/fd | wc -l) descriptors, $(awk '/^VmRSS/ {print $2}' /proc/$p/status) KiB;"
 	done
 	echo
 }
@@ -47,3 +54,6 @@ ab_load() {
 	grep -q 'Exceptions: [1-9]' <<< "$out" && fail "$what: $out"
 	echo "$what: $(awk '/^Complete/ {print $3 " requests"} /^Requests per/ {print $4 "/s"}' <<< "$out" | tr '\n' ' ')"
 }
+
+# During long loads, the use of memory is printed every two minutes. The loop is no job of the script, so that "wait" ignores it.
+(while sleep 120; do memory; done &)
