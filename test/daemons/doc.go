@@ -11,6 +11,6 @@
 //
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
 // as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
-// increase. The output of the commands in mix.list, one on each line, must be the same as on Linux. With the race detector, no
+// increase. The output of the commands in testdata/mix.list, one on each line, must be the same as on Linux. With the race detector, no
 // test runs: servers and kernel are separate programs.
 package daemons

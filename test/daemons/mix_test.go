@@ -33,7 +33,7 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// mixed runs mix.sh. It returns the text of each command of the first round, and the text after this round.
+// mixed runs testdata/mix.sh. It returns the text of each command of the first round, and the text after this round.
 func mixed(t *testing.T, cmd *exec.Cmd) (commands []string, rest string) {
 	t.Helper()
 	out, err := cmd.CombinedOutput()
