@@ -44,9 +44,9 @@ func TestServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience())
 			defer cancel()
-			cmd := onLoam(ctx, loam, root, scripts, name)
+			cmd := onLoam(ctx, loam, root, scripts, name, *seconds)
 			if *onLinux {
-				cmd = linuxCommand(ctx, root, scripts, name)
+				cmd = linuxCommand(ctx, root, scripts, name, *seconds)
 			}
 			out, err := cmd.CombinedOutput()
 			if err != nil || bytes.Contains(out, []byte("\nFAIL")) || !bytes.HasSuffix(out, []byte("\ndone\n")) {
@@ -77,9 +77,9 @@ func scriptFolder(t *testing.T) string {
 	return dir
 }
 
-func onLoam(ctx context.Context, loam, root, scripts, name string) *exec.Cmd {
+func onLoam(ctx context.Context, loam, root, scripts, name string, seconds int) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-o", "snapshot", "-m", "1G",
-		"--cpus", strconv.Itoa(*cpus), "-v", scripts+":/scripts", "/bin/bash", "--", "/scripts/"+name+".sh", strconv.Itoa(*seconds))
+		"--cpus", strconv.Itoa(*cpus), "-v", scripts+":/scripts", "/bin/bash", "--", "/scripts/"+name+".sh", strconv.Itoa(seconds))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	return cmd
@@ -105,7 +105,7 @@ shift 2
 exec chroot . "$@"
 `)
 
-func linuxCommand(ctx context.Context, root, scripts, name string) *exec.Cmd {
+func linuxCommand(ctx context.Context, root, scripts, name string, seconds int) *exec.Cmd {
 	return exec.CommandContext(ctx, "unshare", "--mount", "--pid", "--ipc", "--uts", "--net", "--fork", "--kill-child",
-		"sh", "-c", inNamespaces, "sh", root, scripts, "/bin/bash", "/scripts/"+name+".sh", strconv.Itoa(*seconds))
+		"sh", "-c", inNamespaces, "sh", root, scripts, "/bin/bash", "/scripts/"+name+".sh", strconv.Itoa(seconds))
 }
