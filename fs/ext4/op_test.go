@@ -215,7 +215,7 @@ func TestOpenWhileUnlinked(t *testing.T) {
 	free := s.Usage()
 	var workers sync.WaitGroup
 	done := make(chan struct{}) // closed when the writer ends
-	opened := 0
+	var opened atomic.Int32
 	workers.Go(func() {
 		defer close(done)
 		for range 1500 {
@@ -225,33 +225,35 @@ func TestOpenWhileUnlinked(t *testing.T) {
 			}
 		}
 	})
-	workers.Go(func() {
-		p := make([]byte, 7)
-		for {
-			select {
-			case <-done:
-				return
-			default:
+	for range 3 {
+		workers.Go(func() {
+			p := make([]byte, 7)
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				f, err := v.Open(v.Root, "/f", fs.ReadOnly, 0)
+				if err != nil {
+					continue
+				}
+				opened.Add(1)
+				if n, err := f.ReadAt(p, 0); err != nil || n != 0 && string(p[:n]) != "content" {
+					t.Errorf("read %q, %v", p[:n], err)
+				}
+				if err := f.Close(); err != nil {
+					t.Error(err)
+				}
 			}
-			f, err := v.Open(v.Root, "/f", fs.ReadOnly, 0)
-			if err != nil {
-				continue
-			}
-			opened++
-			if n, err := f.ReadAt(p, 0); err != nil || n != 0 && string(p[:n]) != "content" {
-				t.Errorf("read %q, %v", p[:n], err)
-			}
-			if err := f.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
+		})
+	}
 	workers.Wait()
 	must(t, s.Sync())
 	if s.Usage() != free {
 		t.Errorf("%+v, want %+v", s.Usage(), free)
 	}
-	t.Logf("opened %d times", opened)
+	t.Logf("opened %d times", opened.Load())
 	must(t, s.Close())
 	check(t, d)
 }
