@@ -311,7 +311,7 @@ static void hostile(void)
 		printf("FAILED: self-modifying code: status %x\n", s);
 	confined("unmapped", unmapped, 0, quick ? 500 : 20000);
 	processes = 12000;
-	s = confined("crowd", crowd, quick ? 1000 : 10000, 60000);
+	s = confined("crowd", crowd, quick ? 1000 : 10000, 600000);
 	if (s != 0)
 		printf("FAILED: threads: status %x\n", s);
 	processes = 256;
