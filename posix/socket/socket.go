@@ -58,7 +58,6 @@ type Control struct {
 // Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
 // or a wrong length.
 func (c *Control) Check(family int) linux.Errno {
-	const sendTime = 61 // SCM_TXTIME, which is ignored, as are SO_MARK and SO_TIMESTAMPING
 	isUnix := family == linux.AF_UNIX
 	switch c.Type {
 	case linux.SCM_RIGHTS:
@@ -67,8 +66,8 @@ func (c *Control) Check(family int) linux.Errno {
 		if !isUnix || len(c.Data) == linux.SizeofUcred {
 			return 0
 		}
-	case linux.SO_MARK, linux.SO_TIMESTAMPING, sendTime:
-		if !isUnix {
+	case linux.SO_MARK, linux.SO_TIMESTAMPING: // they are ignored
+		if !isUnix && len(c.Data) == 4 {
 			return 0
 		}
 	}
@@ -229,9 +228,12 @@ func (s *Base) Kept(name OptionName) int {
 	return n
 }
 
-func DropPassed(list []*file.Description) {
-	for _, o := range list {
-		o.Release()
+// DropControl releases the descriptions in control messages that are not delivered.
+func DropControl(list []Control) {
+	for _, c := range list {
+		for _, o := range c.Passed {
+			o.Release()
+		}
 	}
 }
 
