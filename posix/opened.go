@@ -25,7 +25,7 @@ func (p *Process) MayRead(fd int) Errno {
 		return linux.EBADF
 	}
 	switch o.File.(type) {
-	case *epoll.Set, *event.Process:
+	case *epoll.Set, *event.Process, *pidFD:
 		return linux.EINVAL
 	}
 	return 0
@@ -45,7 +45,7 @@ func (p *Process) MayWrite(fd int) Errno {
 // cannotWrite reports whether write(2) fails with EINVAL because of the type of the file.
 func cannotWrite(o *Opened) bool {
 	switch o.File.(type) {
-	case *epoll.Set, *timer.File, *event.Signals, *event.Process, *mqueue.File:
+	case *epoll.Set, *timer.File, *event.Signals, *event.Process, *pidFD, *mqueue.File:
 		return true
 	}
 	return false
