@@ -125,7 +125,6 @@ func TestNeverWritten(t *testing.T) {
 	for what, open := range map[string]func() (int, Errno){
 		"epoll set":        func() (int, Errno) { return p.EpollCreate(0) },
 		"timerfd":          func() (int, Errno) { return p.TimerFDCreate(linux.CLOCK_MONOTONIC, 0) },
-		"signalfd":         func() (int, Errno) { return p.SignalFD(-1, 0, 0) },
 		"pidfd":            func() (int, Errno) { return p.PidFDOpen(7, 0) },
 		"queue":            func() (int, Errno) { return p.MqOpen("queue", linux.O_RDWR|linux.O_CREAT, 0o600, nil) },
 		"pidfd of another": func() (int, Errno) { return p.install(event.NewProcess(nil), 0) },
