@@ -68,6 +68,9 @@ func (f *File) Source() Handle {
 // Immediate reports whether the handle is an Immediate.
 func (f *File) Immediate() bool { return f.immediate }
 
+// IsStream reports whether the handle is a Stream, which has no offsets.
+func (f *File) IsStream() bool { return f.stream }
+
 // ready returns an error unless the access mode allows the operation and the file has a handle.
 func (f *File) ready(may bool) error {
 	switch {

@@ -3,7 +3,9 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/posix/epoll"
+	"loam/posix/event"
 	"loam/posix/file"
+	"loam/posix/mqueue"
 	"loam/posix/timer"
 )
 
@@ -22,7 +24,8 @@ func (p *Process) MayRead(fd int) Errno {
 	if errno != 0 || !o.MayRead() {
 		return linux.EBADF
 	}
-	if _, isSet := o.File.(*epoll.Set); isSet {
+	switch o.File.(type) {
+	case *epoll.Set, *event.Process, *pidFD:
 		return linux.EINVAL
 	}
 	return 0
@@ -33,9 +36,17 @@ func (p *Process) MayWrite(fd int) Errno {
 	if errno != 0 || !o.MayWrite() {
 		return linux.EBADF
 	}
-	switch o.File.(type) {
-	case *epoll.Set, *timer.File:
+	if cannotWrite(o) {
 		return linux.EINVAL
 	}
 	return 0
+}
+
+// cannotWrite reports whether write(2) fails with EINVAL because of the type of the file.
+func cannotWrite(o *Opened) bool {
+	switch o.File.(type) {
+	case *epoll.Set, *timer.File, *event.Signals, *event.Process, *pidFD, *mqueue.File:
+		return true
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 
 	"loam/abi/linux"
+	"loam/posix/event"
 	"loam/posix/pipe"
 )
 
@@ -113,4 +114,31 @@ func TestSpliceWaits(t *testing.T) {
 			t.Errorf("splice at the end: %d, %v", n, errno)
 		}
 	})
+}
+
+// Some files cannot be written, whatever their access mode: writev(2) of no bytes and splice(2) to them return EINVAL.
+func TestNeverWritten(t *testing.T) {
+	p := files(t)
+	p.credentials.PID = 7
+	r, _ := newPipe(t, p, linux.O_NONBLOCK)
+	fds := map[string]int{}
+	for what, open := range map[string]func() (int, Errno){
+		"epoll set":        func() (int, Errno) { return p.EpollCreate(0) },
+		"timerfd":          func() (int, Errno) { return p.TimerFDCreate(linux.CLOCK_MONOTONIC, 0) },
+		"pidfd":            func() (int, Errno) { return p.PidFDOpen(7, 0) },
+		"queue":            func() (int, Errno) { return p.MqOpen("queue", linux.O_RDWR|linux.O_CREAT, 0o600, nil) },
+		"pidfd of another": func() (int, Errno) { return p.install(event.NewProcess(nil), 0) },
+	} {
+		fd, errno := open()
+		ok(t, errno)
+		fds[what] = fd
+	}
+	for what, fd := range fds {
+		wantErrno(t, p.MayWrite(fd), linux.EINVAL, what)
+		_, errno := p.Splice(r, nil, fd, nil, 1, 0)
+		wantErrno(t, errno, linux.EINVAL, "splice to "+what)
+	}
+	wantErrno(t, p.MayRead(fds["epoll set"]), linux.EINVAL, "epoll set")
+	wantErrno(t, p.MayRead(fds["pidfd"]), linux.EINVAL, "pidfd")
+	wantErrno(t, p.MayRead(fds["queue"]), 0, "queue")
 }

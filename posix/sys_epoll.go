@@ -42,7 +42,7 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 		return linux.EPERM // files that are always ready cannot be added
 	case *epoll.Set:
 		switch {
-		case inner == e:
+		case inner == e, op == linux.EPOLL_CTL_ADD && ev.Events&linux.EPOLLEXCLUSIVE != 0:
 			return linux.EINVAL
 		case op == linux.EPOLL_CTL_ADD && inner.Reaches(e, 1):
 			return linux.ELOOP

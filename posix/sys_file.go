@@ -29,11 +29,12 @@ func (p *Process) ReadOpened(o *Opened, b []byte) (int, Errno) {
 		n, err := s.ReadAt(b, 0)
 		return n, file.ToErrno(err)
 	}
-	switch f := o.File.(type) { // reads of these files depend on the calling thread
-	case socket.Socket:
-		if len(b) == 0 {
+	if len(b) == 0 {
+		if _, ok := o.File.(socket.Socket); ok {
 			return 0, 0 // unlike recv(2), read(2) of no bytes takes no message
 		}
+	}
+	switch f := o.File.(type) { // reads of these files depend on the calling thread
 	case *tty.Slave:
 		return f.ReadFor(caller{p}, b, o.Nonblocking())
 	case *event.Signals:
@@ -357,11 +358,10 @@ func ReturnsInt(request int) bool {
 	return false
 }
 
-// TakesInt reports whether the argument of a request is the address of an int.
+// TakesInt reports whether a request reads an int at the address of its argument.
 func TakesInt(request int) bool {
 	switch request {
-	case linux.FIONBIO, linux.FIOASYNC, linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK,
-		linux.FIOSETOWN, linux.SIOCSPGRP, linux.FIOGETOWN, linux.SIOCGPGRP:
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIOSETOWN, linux.SIOCSPGRP:
 		return true
 	}
 	return false

@@ -26,7 +26,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		if errno = p.packControl(s.Common().Domain, m.Control); errno != 0 {
 			return -1, errno
 		}
-		defer p.dropControl(m.Control)
+		defer socket.DropControl(m.Control) // if the receiver's queue has accepted the message, no descriptions are left in it
 	}
 	n, errno := s.Send(b, m)
 	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
@@ -69,8 +69,8 @@ func (p *Process) sendWaiting(s socket.Socket, b []byte, m Outgoing, done int) (
 }
 
 // Recv implements recvfrom(2) and recvmsg(2). On a blocking socket it waits for data, at most for
-// SO_RCVTIMEO, unless flags has MSG_DONTWAIT. Received descriptors are installed in the process, with their
-// numbers in Control.
+// SO_RCVTIMEO, unless flags has MSG_DONTWAIT. The caller passes received descriptors to
+// InstallPassed, or drops them.
 func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	o, s, errno := p.socket(fd)
 	switch {
@@ -89,9 +89,6 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 		}
 	}
 	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns MSG_CMSG_CLOEXEC in msg_flags if the caller has set it
-	if errno == 0 && len(r.Control) > 0 {
-		p.unpackControl(r.Control, flags&linux.MSG_CMSG_CLOEXEC != 0)
-	}
 	return r, errno
 }
 
@@ -147,20 +144,20 @@ func (p *Process) packControl(family int, control []Control) Errno {
 			continue
 		}
 		if errno := c.Check(family); errno != 0 {
-			p.dropControl(control[:i])
+			socket.DropControl(control[:i])
 			return errno
 		}
 		if c.Type != linux.SCM_RIGHTS || family != linux.AF_UNIX {
 			continue
 		}
 		if len(c.Data) > maxPassed*4 {
-			p.dropControl(control[:i])
+			socket.DropControl(control[:i])
 			return linux.EINVAL
 		}
 		for b := c.Data; len(b) >= 4; b = b[4:] { // Linux ignores the rest
 			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
 			if o == nil || !o.Hold() {
-				p.dropControl(control[:i+1])
+				socket.DropControl(control[:i+1])
 				return linux.EBADF
 			}
 			c.Passed = append(c.Passed, o)
@@ -169,33 +166,25 @@ func (p *Process) packControl(family int, control []Control) Errno {
 	return 0
 }
 
-// dropControl releases the descriptions in control messages that have not been delivered. If the receiver's queue has
-// accepted the message, no descriptions are left here.
-func (p *Process) dropControl(control []Control) {
-	for i := range control {
-		socket.DropPassed(control[i].Passed)
-		control[i].Passed = nil
+// InstallPassed allocates descriptors for the first most descriptions in a received message, stores the numbers in its Data,
+// and releases the others. It reports whether all have a descriptor.
+func (p *Process) InstallPassed(c *Control, most int, cloexec bool) (all bool) {
+	c.Data, all = nil, true
+	for i, o := range c.Passed {
+		fd, errno := -1, linux.EMFILE
+		if i < most {
+			fd, errno = p.fds.Insert(o, 0, p.mostFiles(), cloexec)
+		}
+		if o.Release(); errno == 0 {
+			c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))
+		}
+		all = all && errno == 0
 	}
+	return all
 }
 
-// unpackControl allocates descriptors for received descriptions and stores the numbers in Data.
-func (p *Process) unpackControl(control []Control, cloexec bool) {
-	for i := range control {
-		c := &control[i]
-		if c.Level != linux.SOL_SOCKET || c.Type != linux.SCM_RIGHTS {
-			continue
-		}
-		c.Data = c.Data[:0]
-		for _, o := range c.Passed {
-			fd, _ := p.fds.Insert(o, 0, p.mostFiles(), cloexec)
-			o.Release()
-			if fd >= 0 {
-				c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))
-			}
-		}
-		c.Passed = nil
-	}
-}
+// Uninstall removes a descriptor that the program has never seen. Unlike Close, it leaves record locks on the file alone.
+func (p *Process) Uninstall(fd int) { p.fds.Remove(fd) }
 
 // recvTimeout and sendTimeout return how long calls may block; 0 means forever.
 func recvTimeout(o *file.Description) time.Duration {

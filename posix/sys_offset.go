@@ -211,12 +211,10 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 		return -1, errno
 	}
 	o, errno := p.get(out)
-	switch {
-	case errno != 0:
-		return -1, errno
-	case !o.MayWrite():
+	if errno != 0 || !o.MayWrite() {
 		return -1, linux.EBADF
-	case o.Flags.Load()&linux.O_APPEND != 0:
+	}
+	if _, isPipe := o.File.(*pipe.End); !isPipe && o.Flags.Load()&linux.O_APPEND != 0 {
 		return -1, linux.EINVAL
 	}
 	at, errno := f.position(offset)

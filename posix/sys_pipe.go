@@ -3,11 +3,9 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/epoll"
 	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/pipe"
-	"loam/posix/timer"
 )
 
 // Calls on pipes: see posix/pipe.
@@ -60,9 +58,8 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno != 0 {
 		return -1, errno
 	}
-	switch to.File.(type) {
-	case *event.Counter, *timer.File, *epoll.Set:
-		return -1, linux.EINVAL // these files cannot be the output of splice(2)
+	if _, isCounter := to.File.(*event.Counter); isCounter || cannotWrite(to) {
+		return -1, linux.EINVAL
 	}
 	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }

@@ -102,10 +102,10 @@ func (p *Process) Listen(fd, backlog int) Errno {
 func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	o, s, errno := p.socket(fd)
 	switch {
+	case errno != linux.EBADF && flags&^typeFlags != 0:
+		return -1, Address{}, linux.EINVAL
 	case errno != 0:
 		return -1, Address{}, errno
-	case flags&^typeFlags != 0:
-		return -1, Address{}, linux.EINVAL
 	}
 	c, errno := s.Accept()
 	if errno == linux.EAGAIN && !o.Nonblocking() {
@@ -252,8 +252,8 @@ func IsAsked(level, name int) bool {
 	return inet.IsFilterOption(level, name) || level == linux.SOL_PACKET && name == linux.PACKET_HDRLEN
 }
 
-// SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one byte, and some accept no
-// value in place of 0.
+// SetSockOpt implements setsockopt(2). An int option of level IPPROTO_IP also accepts a value of one byte, and most accept
+// no value in place of 0.
 func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	_, s, errno := p.socket(fd)
 	if errno != 0 {
@@ -263,7 +263,7 @@ func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 	case level != linux.IPPROTO_IP || len(value) >= 4:
 	case len(value) > 0:
 		value = socket.IntValue(int(value[0]))
-	case name == linux.IP_TOS || name == linux.IP_MTU_DISCOVER || name == linux.IP_RECVERR || name == linux.IP_PKTINFO || name == linux.IP_RECVTTL:
+	case name != linux.IP_TTL && name != linux.IP_MULTICAST_TTL && name != linux.IP_MULTICAST_LOOP && name != linux.IP_MULTICAST_ALL && name != linux.IP_FREEBIND:
 		value = socket.IntValue(0)
 	}
 	return s.SetOption(level, name, value)

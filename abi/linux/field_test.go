@@ -56,8 +56,9 @@ var structures = []structure{
 		Ctime.Sec:st_ctim.tv_sec Ctime.Nsec:st_ctim.tv_nsec`),
 	structureOf(fileHeaders, "struct statx", SizeofStatx, (*Statx).Put, nil,
 		`Mask:stx_mask Blksize:stx_blksize Nlink:stx_nlink UID:stx_uid GID:stx_gid Mode:stx_mode Ino:stx_ino Size:stx_size
-		Blocks:stx_blocks Atime.Sec:stx_atime.tv_sec Ctime.Sec:stx_ctime.tv_sec Mtime.Sec:stx_mtime.tv_sec RdevMajor:stx_rdev_major
-		RdevMinor:stx_rdev_minor DevMajor:stx_dev_major DevMinor:stx_dev_minor`),
+		Blocks:stx_blocks
+		Atime.Sec:stx_atime.tv_sec Atime.Nsec:stx_atime.tv_nsec Ctime.Sec:stx_ctime.tv_sec Ctime.Nsec:stx_ctime.tv_nsec
+		Mtime.Sec:stx_mtime.tv_sec Mtime.Nsec:stx_mtime.tv_nsec RdevMajor:stx_rdev_major RdevMinor:stx_rdev_minor DevMajor:stx_dev_major DevMinor:stx_dev_minor`),
 	structureOf(fileHeaders, "struct statfs", SizeofStatfs, (*Statfs).Put, nil,
 		`Type:f_type Bsize:f_bsize Blocks:f_blocks Bfree:f_bfree Bavail:f_bavail Files:f_files Ffree:f_ffree Namelen:f_namelen
 		Frsize:f_frsize Flags:f_flags`),

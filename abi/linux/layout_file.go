@@ -68,12 +68,18 @@ func (s *Statx) Put(b []byte) {
 	le.PutUint64(b[32:], s.Ino)
 	le.PutUint64(b[40:], s.Size)
 	le.PutUint64(b[48:], s.Blocks)
-	s.Atime.Put(b[64:]) // struct statx_timestamp has 32-bit nanoseconds; Put writes zeros to the padding after them
-	s.Ctime.Put(b[96:])
-	s.Mtime.Put(b[112:])
+	s.Atime.putStatx(b[64:])
+	s.Ctime.putStatx(b[96:])
+	s.Mtime.putStatx(b[112:])
 	for i, v := range [...]uint32{s.RdevMajor, s.RdevMinor, s.DevMajor, s.DevMinor} {
 		le.PutUint32(b[128+4*i:], v)
 	}
+}
+
+// putStatx encodes t as a struct statx_timestamp, which has 32-bit nanoseconds.
+func (t Timespec) putStatx(b []byte) {
+	le.PutUint64(b, uint64(t.Sec))
+	le.PutUint32(b[8:], uint32(t.Nsec))
 }
 
 // Statfs is struct statfs (statfs(2)): the size and the free space of a file system.

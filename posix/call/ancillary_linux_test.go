@@ -26,6 +26,12 @@ func TestControlTypesAsOnLinux(t *testing.T) {
 	lists := [][]byte{
 		controlMessage(linux.SOL_SOCKET, 99, ttl...),
 		controlMessage(linux.SOL_SOCKET, 0, ttl...),
+		controlMessage(linux.SOL_SOCKET, 61, make([]byte, 8)...), // SCM_TXTIME, without SO_TXTIME
+		controlMessage(linux.SOL_SOCKET, linux.SO_TIMESTAMPING, 2, 0, 0, 0),
+		controlMessage(linux.SOL_SOCKET, linux.SO_TIMESTAMPING, 2, 0, 0),
+		controlMessage(linux.SOL_SOCKET, linux.SO_TIMESTAMPING, make([]byte, 8)...),
+		controlMessage(linux.SOL_SOCKET, linux.SO_MARK, 0, 0, 0, 0),
+		controlMessage(linux.SOL_SOCKET, linux.SO_MARK, make([]byte, 8)...),
 		controlMessage(linux.SOL_SOCKET, linux.SCM_CREDENTIALS, ttl...),
 		controlMessage(linux.SOL_SOCKET, linux.SCM_RIGHTS),
 		controlMessage(77, 1, ttl...),

@@ -108,12 +108,19 @@ func writev(c Caller, a Args) (uint64, linux.Errno) {
 // ownOffset is the offset of preadv2(2) and pwritev2(2) that selects the current offset of the file.
 const ownOffset = -1
 
+// isStream reports whether fd is an open file without offsets. As on Linux, preadv(2) and pwritev(2) check this before the
+// vector.
+func (c Caller) isStream(fd int) bool {
+	o := c.Process.Opened(fd)
+	return o != nil && !o.PathOnly() && !o.HasOffsets()
+}
+
 func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if int64(a.A4) < 0 {
 		return fail(linux.EINVAL)
 	}
-	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
-		return fail(errno) // Linux checks this before the vector
+	if c.isStream(fd(a.A1)) {
+		return fail(linux.ESPIPE)
 	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
@@ -129,8 +136,8 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	if offset < 0 {
 		return fail(linux.EINVAL)
 	}
-	if _, errno := c.Process.Pread(fd(a.A1), nil, 0); errno == linux.ESPIPE {
-		return fail(errno)
+	if c.isStream(fd(a.A1)) {
+		return fail(linux.ESPIPE)
 	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)

@@ -192,6 +192,14 @@ func TestMovesAsOnLinux(t *testing.T) {
 	s.call(linux.SYS_TEE, from, sink, 4, 0)
 	s.call(linux.SYS_TEE, read, sink, 4, withoutWait)
 	s.call(linux.SYS_TEE, read, write, 4, 0)
+	for _, out := range []uint64{write, to} { // only a pipe can be the output if it appends
+		s.call(linux.SYS_FCNTL, out, linux.F_SETFL, linux.O_APPEND|linux.O_NONBLOCK)
+		s.call(linux.SYS_SENDFILE, out, from, at(in), 3)
+		s.call(linux.SYS_SPLICE, from, at(in), out, 0, 3, 0)
+		s.call(linux.SYS_TEE, read, sink, 2, withoutWait)
+		s.call(linux.SYS_SPLICE, other, 0, out, 0, 2, withoutWait)
+		s.call(linux.SYS_READ, read, at(0x200), 50)
+	}
 	s.word(0x100, at(0x300), 5, at(0x308), 2)
 	s.call(linux.SYS_VMSPLICE, write, at(0x100), 2, 0)
 	s.call(linux.SYS_VMSPLICE, read, at(0x100), 1, 0)

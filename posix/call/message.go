@@ -3,6 +3,7 @@ package call
 import (
 	"loam/abi/linux"
 	"loam/posix"
+	"loam/posix/socket"
 )
 
 // Calls that send and receive messages.
@@ -27,13 +28,14 @@ func recvfrom(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	flags := number(a.A4)
 	var r posix.Received
-	if _, errno := c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (n int, errno linux.Errno) {
+	_, errno := c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (n int, errno linux.Errno) {
 		r, errno = c.Process.Recv(fd(a.A1), b, flags)
 		return r.N, errno
-	}); errno != 0 {
+	})
+	socket.DropControl(r.Control)
+	if errno != 0 {
 		return fail(errno)
 	}
-	c.closeRights(r.Control)
 	return result(received(r, flags), c.putAddress(a.A5, a.A6, r.From))
 }
 
@@ -116,7 +118,7 @@ func (c Caller) receiveMessage(fd int, addr uint64, flags int) (uint64, linux.Er
 	}
 	r, errno := c.receiveInto(fd, v, flags)
 	if errno != 0 {
-		c.closeRights(r.Control)
+		socket.DropControl(r.Control)
 		return fail(errno)
 	}
 	if errno = c.putHeader(addr, h, r); errno != 0 {
@@ -150,11 +152,11 @@ func (c Caller) putHeader(addr uint64, h linux.Msghdr, r posix.Received) linux.E
 			errno = c.writeUint32(addr+linux.MsghdrNamelen, uint32(n))
 		}
 		if errno != 0 {
-			c.closeRights(r.Control)
+			socket.DropControl(r.Control)
 			return errno
 		}
 	}
-	n, truncated, errno := c.putControl(h, r.Control)
+	n, truncated, errno := c.putControl(h, r)
 	if errno == 0 {
 		errno = c.writeUint64(addr+linux.MsghdrControllen, uint64(n))
 	}
@@ -189,25 +191,26 @@ func (c Caller) control(h linux.Msghdr) ([]posix.Control, linux.Errno) {
 }
 
 // putControl writes control messages. It returns their size in bytes, and MSG_CTRUNC if some did not fit. As on Linux, the
-// last message is cut off, and descriptors for which there is no room are closed.
-func (c Caller) putControl(h linux.Msghdr, list []posix.Control) (n, truncated int, errno linux.Errno) {
+// last message is cut off, and descriptors for which there is no room are dropped.
+func (c Caller) putControl(h linux.Msghdr, r posix.Received) (n, truncated int, errno linux.Errno) {
 	room := 0
 	if h.Control != 0 {
 		room = int(min(h.Controllen, mostControl))
 	}
-	var b []byte
-	for i, m := range list {
+	var b, installed []byte
+	for _, m := range r.Control {
 		left := max(room-len(b)-linux.SizeofCmsghdr, 0)
-		data := m.Data[:min(left, len(m.Data))]
-		if isRights(m) {
-			data = data[:len(data)/sizeofDescriptor*sizeofDescriptor]
-			c.closeAll(m.Data[len(data):])
-			list[i].Data = data
+		isRights := m.Level == linux.SOL_SOCKET && m.Type == linux.SCM_RIGHTS
+		all := true
+		if isRights {
+			all = c.Process.InstallPassed(&m, left/sizeofDescriptor, r.Flags&linux.MSG_CMSG_CLOEXEC != 0)
+			installed = append(installed, m.Data...)
 		}
-		if len(data) < len(m.Data) {
+		data := m.Data[:min(left, len(m.Data))]
+		if !all || len(data) < len(m.Data) {
 			truncated = linux.MSG_CTRUNC
 		}
-		if len(b)+linux.SizeofCmsghdr > room || len(data) == 0 && isRights(m) {
+		if len(b)+linux.SizeofCmsghdr > room || len(data) == 0 && isRights {
 			continue
 		}
 		b = linux.Cmsghdr{Len: uint64(linux.SizeofCmsghdr + len(data)), Level: int32(m.Level), Type: int32(m.Type)}.Append(b)
@@ -218,32 +221,15 @@ func (c Caller) putControl(h linux.Msghdr, list []posix.Control) (n, truncated i
 		return 0, truncated, 0
 	}
 	if errno = c.Memory.Write(h.Control, b); errno != 0 {
-		c.closeRights(list)
+		for ; len(installed) > 0; installed = installed[sizeofDescriptor:] {
+			c.Process.Uninstall(int(le.Uint32(installed)))
+		}
 	}
 	return len(b), truncated, errno
 }
 
 // sizeofDescriptor is the size of a descriptor in a control message, in bytes.
 const sizeofDescriptor = 4
-
-// isRights reports whether a control message contains descriptors.
-func isRights(m posix.Control) bool { return m.Level == linux.SOL_SOCKET && m.Type == linux.SCM_RIGHTS }
-
-// closeRights closes the descriptors in control messages.
-func (c Caller) closeRights(list []posix.Control) {
-	for _, m := range list {
-		if isRights(m) {
-			c.closeAll(m.Data)
-		}
-	}
-}
-
-// closeAll closes received descriptors that the caller does not get.
-func (c Caller) closeAll(fds []byte) {
-	for ; len(fds) >= sizeofDescriptor; fds = fds[sizeofDescriptor:] {
-		c.Process.Close(int(int32(le.Uint32(fds))))
-	}
-}
 
 // eachMessage calls f for each struct mmsghdr until one fails. It returns the error only if the first
 // one fails.

@@ -87,12 +87,17 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 		{linux.IPPROTO_IP, linux.IP_MULTICAST_TTL, []uint32{2, 255, 256, 1<<32 - 1}},
 		{linux.IPPROTO_IP, linux.IP_MULTICAST_LOOP, []uint32{0, 2, 1}},
 		{linux.IPPROTO_IP, linux.IP_MTU_DISCOVER, []uint32{0, 3, 5, 6, 1<<32 - 1}},
-		{linux.IPPROTO_IP, linux.IP_PKTINFO, []uint32{1, 0}},
-		{linux.IPPROTO_IP, linux.IP_RECVTTL, []uint32{1, 0}},
+		{linux.IPPROTO_IP, linux.IP_PKTINFO, []uint32{1, 7, 0}},
+		{linux.IPPROTO_IP, linux.IP_RECVTTL, []uint32{1, 7, 0}},
+		{linux.IPPROTO_IP, linux.IP_RECVTOS, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_ORIGDSTADDR, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_FREEBIND, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_BIND_ADDRESS_NO_PORT, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_MULTICAST_ALL, []uint32{0, 1}},
 		{linux.IPPROTO_IP, linux.IP_RECVERR, []uint32{2, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, []uint32{1, 255, 256, 1<<32 - 1, 1<<32 - 2}},
-		{linux.IPPROTO_IPV6, linux.IPV6_RECVPKTINFO, []uint32{1, 0}},
+		{linux.IPPROTO_IPV6, linux.IPV6_RECVPKTINFO, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_TCLASS, []uint32{4, 252, 256, 1<<32 - 1}},
 		{linux.IPPROTO_TCP, linux.TCP_NODELAY, []uint32{1, 7, 0}},
 		{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE, []uint32{1, 32767, 32768, 0}},
@@ -103,7 +108,7 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 	}
 	for _, k := range s.socketKinds() {
 		for _, o := range options {
-			isGroup := o.level == linux.IPPROTO_IP && (o.name == linux.IP_MULTICAST_TTL || o.name == linux.IP_MULTICAST_LOOP)
+			isGroup := o.level == linux.IPPROTO_IP && (o.name == linux.IP_MULTICAST_TTL || o.name == linux.IP_MULTICAST_LOOP || o.name == linux.IP_MULTICAST_ALL)
 			if isGroup && (k.kind == "TCP" || k.kind == "TCP6") {
 				continue // only datagram sockets have groups on Loam
 			}

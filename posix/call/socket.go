@@ -67,8 +67,11 @@ func (c Caller) writeAddress(addr uint64, room int, from posix.Address) (int, li
 	return len(b), c.Memory.Write(addr, b[:min(room, len(b))])
 }
 
-// withAddress calls f with the descriptor and the struct sockaddr of a call.
-func (c Caller) withAddress(a Args, f func(fd int, to posix.Address) linux.Errno) (uint64, linux.Errno) {
+// isSocket returns ENOTSOCK or EBADF unless fd is a socket. A call checks this before it reads the caller's memory, as on
+// Linux.
+func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
+
+func bind(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := c.isSocket(fd(a.A1)); errno != 0 {
 		return fail(errno)
 	}
@@ -76,14 +79,8 @@ func (c Caller) withAddress(a Args, f func(fd int, to posix.Address) linux.Errno
 	if errno != 0 {
 		return fail(errno)
 	}
-	return fail(f(fd(a.A1), to))
+	return fail(c.Process.Bind(fd(a.A1), to))
 }
-
-// isSocket returns ENOTSOCK or EBADF unless fd is a socket. A call checks this before it reads the caller's memory, as on
-// Linux.
-func (c Caller) isSocket(fd int) linux.Errno { return c.Process.IsSocket(fd) }
-
-func bind(c Caller, a Args) (uint64, linux.Errno) { return c.withAddress(a, c.Process.Bind) }
 
 // connect implements connect(2). As on Linux, the address is read before the kind of the descriptor is checked.
 func connect(c Caller, a Args) (uint64, linux.Errno) {
@@ -105,10 +102,6 @@ func connect(c Caller, a Args) (uint64, linux.Errno) {
 
 // accept accepts a connection and stores the peer's address. If the address cannot be stored, it closes the new connection.
 func (c Caller) accept(a Args, flags int) (uint64, linux.Errno) {
-	const known = linux.SOCK_NONBLOCK | linux.SOCK_CLOEXEC
-	if flags&^known != 0 && c.opened(fd(a.A1)) == 0 {
-		return fail(linux.EINVAL)
-	}
 	accepted, peer, errno := c.Process.Accept4(fd(a.A1), flags)
 	if errno != 0 {
 		return fail(errno)

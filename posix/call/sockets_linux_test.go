@@ -178,6 +178,49 @@ func TestControlAsOnLinux(t *testing.T) {
 	asOnLinux(t, s)
 }
 
+// A descriptor that is received without being stored is dropped: its file is closed, and record locks stay.
+func TestDroppedDescriptorsAsOnLinux(t *testing.T) {
+	const lock = 0x80
+	for _, receive := range []func(s *sequence, b uint64){
+		func(s *sequence, b uint64) { s.call(linux.SYS_RECVFROM, b, at(msgRoom), 10, 0, 0, 0) },
+		func(s *sequence, b uint64) { s.call(linux.SYS_RECVFROM, b, noAddress, 10, 0, 0, 0) },
+		func(s *sequence, b uint64) { s.call(linux.SYS_READ, b, at(msgRoom), 10) },
+		func(s *sequence, b uint64) {
+			s.header(msgHeader, 0, 0, at(msgVector), 1, 0, 0)
+			s.call(linux.SYS_RECVMSG, b, at(msgHeader), 0)
+		},
+		func(s *sequence, b uint64) {
+			s.header(msgHeader, 0, 0, at(msgVector), 1, at(msgControl), 19) // no room for a descriptor
+			s.call(linux.SYS_RECVMSG, b, at(msgHeader), 0)
+		},
+	} {
+		s := &sequence{}
+		a, b := s.pair(linux.SYS_SOCKETPAIR, 0, linux.AF_UNIX, linux.SOCK_DGRAM|linux.SOCK_NONBLOCK, 0, at(0))
+		read, write := s.pair(linux.SYS_PIPE2, 0, at(0), linux.O_NONBLOCK)
+		f := s.file("file", "content")
+		again := s.open(linux.SYS_OPENAT, here, s.text("file"), linux.O_RDWR, 0)
+		s.word(lock, linux.F_WRLCK, 0, 0, 0)
+		s.call(linux.SYS_FCNTL, f, linux.F_SETLK, at(lock))
+		for _, passed := range []uint64{f, write} {
+			s.word(msgControl, 20, linux.SOL_SOCKET|linux.SCM_RIGHTS<<32)
+			s.add(step{kind: pointers, at: msgControl + 16, args: []uint64{passed}})
+			s.word(msgVector, at(msgData), 4)
+			s.header(msgHeader, 0, 0, at(msgVector), 1, at(msgControl), 24)
+			s.call(linux.SYS_SENDMSG, a, at(msgHeader), 0)
+			s.hide(msgControl+16, 8) // the number of the descriptor
+			receive(s, b)
+			s.hide(msgControl+16, 8)
+		}
+		s.call(linux.SYS_CLOSE, write)
+		s.call(linux.SYS_CLOSE, b) // with the messages that are left
+		s.call(linux.SYS_READ, read, at(msgRoom), 10)
+		s.word(lock, linux.F_WRLCK, 0, 0, 0)
+		s.call(linux.SYS_FCNTL, again, linux.F_OFD_GETLK, at(lock))
+		s.hide(lock+24, 4) // the holder of the lock
+		asOnLinux(t, s)
+	}
+}
+
 // The name of a socket is cut off at the size of the buffer, and its full size is returned.
 func TestNamesAsOnLinux(t *testing.T) {
 	s := &sequence{}

@@ -118,6 +118,9 @@ func TestEpollAsOnLinux(t *testing.T) {
 	control(set, 9, read, linux.POLLIN, 88)
 	control(other, add, set, linux.POLLIN, 99)
 	control(set, add, other, linux.POLLIN, 99) // a loop
+	control(set, add, other, linux.POLLIN|linux.EPOLLEXCLUSIVE, 99)
+	control(set, change, other, linux.POLLIN|linux.EPOLLEXCLUSIVE, 99)
+	control(set, remove, other, linux.EPOLLEXCLUSIVE, 99)
 	wait(10, 0)
 	s.call(linux.SYS_WRITE, write, at(0x400), 3)
 	wait(1, 0)

@@ -67,6 +67,7 @@ type direct interface {
 	Sink() fs.Handle
 	Source() fs.Handle
 	Immediate() bool
+	IsStream() bool
 	ReadAt(b []byte, offset int64) (int, error)
 	WriteAt(b []byte, offset int64) (int, error)
 	SetFlags(fs.Flags)
@@ -162,6 +163,12 @@ func (o *Description) Immediate() bool { return o.immediate }
 
 // Discards reports whether writes have no effect and never fail, as on /dev/null.
 func (o *Description) Discards() bool { return o.discards }
+
+// HasOffsets reports whether the file has offsets. Without them, pread64(2) and pwrite64(2) return ESPIPE.
+func (o *Description) HasOffsets() bool {
+	f, ok := o.File.(direct)
+	return ok && !f.IsStream()
+}
 
 // ReadAt implements pread64(2) for an open file.
 func (o *Description) ReadAt(b []byte, offset int64) (int, linux.Errno) {

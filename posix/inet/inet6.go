@@ -18,11 +18,28 @@ import (
 
 var V6Only = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONLY}
 
-// harmless6 are options that a program may set and read, and that have no effect.
+// harmless6 are options that a program may set and read, and that have no effect. The value is true for options that read as 0
+// or 1.
 var harmless6 = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_AUTOFLOWLABEL}:  true,
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    true,
-	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: false,
+}
+
+// harmless returns whether an option is in the map or in harmless6, and the value there.
+func harmless(of map[socket.OptionName]bool, key socket.OptionName) (isTruth, ok bool) {
+	if isTruth, ok = of[key]; !ok {
+		isTruth, ok = harmless6[key]
+	}
+	return isTruth, ok
+}
+
+// rememberHarmless stores the value of an option that has no effect.
+func (s *Base) rememberHarmless(key socket.OptionName, isTruth bool, value []byte) linux.Errno {
+	if n, errno := socket.ParseInt(value); errno == 0 && isTruth {
+		value = socket.BoolValue(n != 0)
+	}
+	return s.Remember(key, value)
 }
 
 // IsInet6 reports whether this is an AF_INET6 socket.

@@ -83,12 +83,12 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 }
 
 // tcpHarmless are options that a program can set and read, and that have no effect. TCP Fast Open is not supported. The
-// other options select the only behaviour of this stack.
+// other options select the only behaviour of this stack. The value is true for options that read as 0 or 1.
 var tcpHarmless = map[socket.OptionName]bool{
-	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: true,
+	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: false,
 	FastOpenConnect:     true,
-	socket.MTUDiscover:  true,
-	socket.MTUDiscover6: true,
+	socket.MTUDiscover:  false,
+	socket.MTUDiscover6: false,
 	recvExtensions:      true,
 	recvExtensions6:     true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
@@ -96,6 +96,7 @@ var tcpHarmless = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTTL}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTOS}:              true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_ORIGDSTADDR}:          true,
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPKTINFO}:      true,
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVHOPLIMIT}:     true,
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVTCLASS}:       true,
@@ -230,7 +231,7 @@ func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 		opts := s.options()
 		return socket.IntValue(o.Get(&opts)), 0
 	}
-	if tcpHarmless[key] || harmless6[key] {
+	if _, ok := harmless(tcpHarmless, key); ok {
 		return s.Recall(key), 0
 	}
 	switch key {
@@ -320,8 +321,8 @@ func (s *TCPSocket) setOwnOption(level, name int, value []byte) linux.Errno {
 		}
 		return bad
 	}
-	if tcpHarmless[key] || harmless6[key] {
-		return s.Remember(key, value)
+	if isTruth, ok := harmless(tcpHarmless, key); ok {
+		return s.rememberHarmless(key, isTruth, value)
 	}
 	if level == linux.SOL_SOCKET {
 		return s.Base.SetOption(name, value)
@@ -381,5 +382,6 @@ func (s *TCPSocket) info() tcp.Info {
 // HasNoEffect reports whether an option can be set and read on a connection of the host (posix/handed) without having an
 // effect.
 func HasNoEffect(key socket.OptionName) bool {
-	return tcpHarmless[key] || harmless6[key] || key == recvErr || key == recvErr6
+	_, ok := harmless(tcpHarmless, key)
+	return ok || key == recvErr || key == recvErr6
 }

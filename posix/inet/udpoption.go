@@ -52,7 +52,7 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 // effect: a read costs no more than a function call, so combining datagrams saves little.
 var groOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_GRO}
 
-// udpHarmless are boolean options that a program can set and read but that have no effect.
+// udpHarmless are options that a program can set and read but that have no effect. All read as 0 or 1.
 var udpHarmless = map[socket.OptionName]bool{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:            true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
@@ -99,7 +99,7 @@ func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 		opts := s.options()
 		return socket.IntValue(o.Get(&opts)), 0
 	}
-	if udpHarmless[key] || harmless6[key] {
+	if _, ok := harmless(udpHarmless, key); ok {
 		return s.Recall(key), 0
 	}
 	if w := s.wanted(key); w != nil {
@@ -155,15 +155,8 @@ func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
 		}
 		return bad
 	}
-	if udpHarmless[key] {
-		n, errno := socket.ParseInt(value)
-		if errno == 0 {
-			errno = s.Remember(key, socket.BoolValue(n != 0))
-		}
-		return errno
-	}
-	if harmless6[key] {
-		return s.Remember(key, value)
+	if isTruth, ok := harmless(udpHarmless, key); ok {
+		return s.rememberHarmless(key, isTruth, value)
 	}
 	if w := s.wanted(key); w != nil {
 		n, errno := socket.ParseInt(value)

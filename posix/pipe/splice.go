@@ -39,7 +39,7 @@ func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, li
 		return -1, linux.EINVAL
 	case !from.Description.MayRead() || !to.Description.MayWrite():
 		return -1, linux.EBADF
-	case to.Flags.Load()&linux.O_APPEND != 0:
+	case writer == nil && to.Flags.Load()&linux.O_APPEND != 0:
 		return -1, linux.EINVAL
 	case n == 0:
 		return 0, 0
@@ -54,7 +54,8 @@ func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, li
 	return moveLater(from.Description, to.Description, flags, task, move)
 }
 
-// Tee implements tee(2) for files whose descriptors are open, and flags that are known. Errors: EBADF, EINVAL, EAGAIN, EINTR.
+// Tee implements tee(2) for files whose descriptors are open, flags that are known, and n > 0. Errors: EBADF, EINVAL, EAGAIN,
+// EINTR.
 func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (int, linux.Errno) {
 	reader, writer := Spliced{Description: from}.end(), Spliced{Description: to}.end()
 	switch {
@@ -62,8 +63,6 @@ func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (
 		return -1, linux.EINVAL
 	case !reader.does[reads] || !writer.does[writes]:
 		return -1, linux.EBADF
-	case n == 0:
-		return 0, 0
 	}
 	return moveLater(from, to, flags, task, func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, false) })
 }

@@ -197,9 +197,7 @@ func (m *Mailbox) Refuse() (unread bool) {
 	m.messages, m.writers, m.size = nil, nil, 0
 	m.mu.Unlock()
 	for i := range messages {
-		for _, c := range messages[i].Control {
-			DropPassed(c.Passed)
-		}
+		DropControl(messages[i].Control)
 	}
 	notifyAll(writers, file.PollOut|file.PollHup)
 	return len(messages) > 0

@@ -58,7 +58,6 @@ type Control struct {
 // Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
 // or a wrong length.
 func (c *Control) Check(family int) linux.Errno {
-	const sendTime = 61 // SCM_TXTIME, which is ignored, as are SO_MARK and SO_TIMESTAMPING
 	isUnix := family == linux.AF_UNIX
 	switch c.Type {
 	case linux.SCM_RIGHTS:
@@ -67,8 +66,8 @@ func (c *Control) Check(family int) linux.Errno {
 		if !isUnix || len(c.Data) == linux.SizeofUcred {
 			return 0
 		}
-	case linux.SO_MARK, linux.SO_TIMESTAMPING, sendTime:
-		if !isUnix {
+	case linux.SO_MARK, linux.SO_TIMESTAMPING: // they are ignored
+		if !isUnix && len(c.Data) == 4 {
 			return 0
 		}
 	}
@@ -105,19 +104,13 @@ func (s *Base) Timeouts() (recv, send time.Duration) {
 	return s.recvTimeout, s.sendTimeout
 }
 
-// harmless are options of level SOL_SOCKET that a program can set and read but that have no effect.
-// They tune features that Loam lacks, or select what Loam does anyway.
+// harmless are options of level SOL_SOCKET that a program can set and read but that have no effect. They tune features that
+// Loam lacks, or select what Loam does anyway. The value is true for options that read as 0 or 1.
 var harmless = map[int]bool{
 	linux.SO_DEBUG: true, linux.SO_DONTROUTE: true, linux.SO_OOBINLINE: true, linux.SO_BROADCAST: true,
-	linux.SO_NO_CHECK: true, linux.SO_PRIORITY: true, linux.SO_RCVLOWAT: true,
-	linux.SO_TIMESTAMP: true, linux.SO_MARK: true, linux.SO_BUSY_POLL: true, linux.SO_INCOMING_CPU: true,
-	linux.SO_MAX_PACING_RATE: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
-}
-
-// truths are the harmless options that read as 0 or 1.
-var truths = map[int]bool{
-	linux.SO_DEBUG: true, linux.SO_DONTROUTE: true, linux.SO_OOBINLINE: true, linux.SO_BROADCAST: true, linux.SO_NO_CHECK: true,
-	linux.SO_TIMESTAMP: true, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
+	linux.SO_NO_CHECK: true, linux.SO_PRIORITY: false, linux.SO_RCVLOWAT: false,
+	linux.SO_TIMESTAMP: true, linux.SO_MARK: false, linux.SO_BUSY_POLL: false, linux.SO_INCOMING_CPU: false,
+	linux.SO_MAX_PACING_RATE: false, linux.SO_RXQ_OVFL: true, linux.SO_PASSSEC: true,
 }
 
 // Option returns the value of an option of level SOL_SOCKET that all address families share.
@@ -143,7 +136,7 @@ func (s *Base) Option(name int) ([]byte, linux.Errno) {
 	if name == linux.SO_RCVLOWAT {
 		return IntValue(max(s.remembered[OptionName{linux.SOL_SOCKET, name}], 1)), 0
 	}
-	if harmless[name] {
+	if _, ok := harmless[name]; ok {
 		return IntValue(s.remembered[OptionName{linux.SOL_SOCKET, name}]), 0
 	}
 	return nil, linux.ENOPROTOOPT
@@ -165,15 +158,16 @@ func (s *Base) SetOption(name int, value []byte) linux.Errno {
 		return s.linger.Set(value)
 	}
 	n, errno := ParseInt(value)
+	isTruth, ok := harmless[name]
 	switch {
 	case errno != 0:
 		return errno
 	case name == linux.SO_PASSCRED:
 		s.PassCred = n != 0
 		return 0
-	case !harmless[name]:
+	case !ok:
 		return linux.ENOPROTOOPT
-	case truths[name]:
+	case isTruth:
 		n = int(BoolValue(n != 0)[0])
 	}
 	s.keep(OptionName{linux.SOL_SOCKET, name}, n)
@@ -229,9 +223,12 @@ func (s *Base) Kept(name OptionName) int {
 	return n
 }
 
-func DropPassed(list []*file.Description) {
-	for _, o := range list {
-		o.Release()
+// DropControl releases the descriptions in control messages that are not delivered.
+func DropControl(list []Control) {
+	for _, c := range list {
+		for _, o := range c.Passed {
+			o.Release()
+		}
 	}
 }
 

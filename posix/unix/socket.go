@@ -318,9 +318,7 @@ func (s *Socket) Peer() (socket.Address, linux.Errno) {
 
 func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	r, errno := s.Recv(b, 0)
-	for _, c := range r.Control { // read(2) has no control messages, so descriptors in the message are closed
-		socket.DropPassed(c.Passed)
-	}
+	socket.DropControl(r.Control) // read(2) has no control messages
 	return r.N, errno
 }
 
