@@ -52,7 +52,7 @@ func TestTableCopy(t *testing.T) {
 // TestSmallTable checks that the copy of a table with few descriptors is small: each fork makes one.
 func TestSmallTable(t *testing.T) {
 	d := tableOf(0, 1, 2)
-	const copies, most = 1000, 8 << 10 // most: bytes for one chunk and the table
+	const copies, most = 1000, 20 << 10 // most: bytes for one chunk and the table
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for range copies {
