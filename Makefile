@@ -65,8 +65,8 @@ servers: ## run well-known servers on Loam for a minute each, under load, and on
 	@go test ./test/servers -count=1 -timeout=40m -v -all -seconds=60 -update
 
 .PHONY: crashes
-crashes: ## recover ext4 file systems from 100,000 states that a power failure may leave, for half an hour (LOAM_CRASH_STATES=N for another number)
-	@LOAM_CRASH_STATES=$${LOAM_CRASH_STATES:-100000} go test ./fs/ext4 -count=1 -timeout=180m -v -run=TestOrders
+crashes: ## recover ext4 file systems from over 100,000 states that a power failure may leave, for some minutes (LOAM_CRASH_STATES=N for about N)
+	@LOAM_CRASH_STATES=$${LOAM_CRASH_STATES:-110000} go test ./fs/ext4 -count=1 -timeout=180m -v -run=TestOrders
 
 .PHONY: kills
 kills: ## kill virtual machines KILLS times (default 20) while they run SQLite, redis and PostgreSQL, as root; the first run installs 1.2 GB

@@ -350,7 +350,7 @@ func promised(promises []promise, events int) (want promise) {
 	return want
 }
 
-// crashStates is the environment variable with the minimum number of states that TestOrders
+// crashStates is the environment variable with the approximate number of states that TestOrders
 // recovers in total. Without it, TestOrders recovers some thousands.
 const crashStates = "LOAM_CRASH_STATES"
 
