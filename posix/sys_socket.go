@@ -260,7 +260,7 @@ func (p *Process) SetSockOpt(fd, level, name int, value []byte) Errno {
 		return errno
 	}
 	switch {
-	case level != linux.IPPROTO_IP || len(value) >= 4:
+	case level != linux.IPPROTO_IP || name == linux.IP_MULTICAST_IF || len(value) >= 4:
 	case len(value) > 0:
 		value = socket.IntValue(int(value[0]))
 	case name != linux.IP_TTL && name != linux.IP_MULTICAST_TTL && name != linux.IP_MULTICAST_LOOP && name != linux.IP_MULTICAST_ALL && name != linux.IP_FREEBIND:

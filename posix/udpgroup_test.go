@@ -90,6 +90,7 @@ func TestMulticastInterface(t *testing.T) {
 	want("0.0.0.0")
 	wantErrno(t, set([]byte{192, 0, 2, 1}), linux.EADDRNOTAVAIL, "an address of nobody")
 	wantErrno(t, set(mreqn("239.1.2.3", "0.0.0.0", 77)), linux.EADDRNOTAVAIL, "an index of no interface")
+	wantErrno(t, set(nil), linux.EINVAL, "no address")
 
 	group := Address{Family: linux.AF_INET, IP: netip.MustParseAddrPort("239.1.2.3:5353")}
 	ok(t, p.Bind(member, Address{Family: linux.AF_INET, IP: netip.MustParseAddrPort("0.0.0.0:5353")}))

@@ -160,7 +160,7 @@ func TestPassDescriptors(t *testing.T) {
 	ok(t, p.Close(x))
 	r, errno := p.Recv(b, make([]byte, 10), linux.MSG_CMSG_CLOEXEC)
 	ok(t, errno)
-	if len(r.Control) != 1 || !p.InstallPassed(&r.Control[0], 1, true) {
+	if len(r.Control) != 1 || !p.InstallPassed(&r.Control[0], 1, r.Flags&linux.MSG_CMSG_CLOEXEC != 0) {
 		t.Fatalf("control %+v", r.Control)
 	}
 	got := int(binary.NativeEndian.Uint32(r.Control[0].Data))

@@ -164,6 +164,9 @@ func (r regular) resize(c fs.Change) error {
 		return err
 	}
 	return r.s.update(func(o *op) error {
+		if is, err := r.exists(); err != nil || !is {
+			return err
+		}
 		i, err := r.edit(o)
 		if err != nil || i.Links() == 0 {
 			return err

@@ -3,6 +3,7 @@ package ext4
 import (
 	"slices"
 
+	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/ext4/disk"
 )
@@ -108,20 +109,27 @@ func (o *op) erase(ino uint32) error {
 }
 
 // exists reports whether the file was not removed. The caller holds mu.
-func (n node) exists() bool {
-	_, err := n.load()
-	return err == nil
+func (n node) exists() (bool, error) {
+	if _, err := n.load(); err != linux.ENOENT {
+		return true, err
+	}
+	return false, nil
 }
 
 // reapable reports whether the file has no name, and is not open. It then cannot get a name any more (linkat(2)). The caller holds
 // mu exclusively. No call of Open succeeds without mu meanwhile, because such a file has no cached attributes with links.
-func (n node) reapable() bool {
+func (n node) reapable() (bool, error) {
 	i, err := n.load()
-	if err != nil || i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0 {
-		return false
+	switch {
+	case err == linux.ENOENT:
+		return false, nil
+	case err != nil:
+		return false, err
+	case i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0:
+		return false, nil
 	}
 	delete(n.s.nameable, n.ino)
-	return true
+	return true, nil
 }
 
 // reap frees a file that has no name and is not open, in several ops. Each op checks this again: the file may have been opened or
@@ -131,8 +139,8 @@ func (n node) reap() error {
 		return err
 	}
 	return n.s.update(func(o *op) error {
-		if !n.reapable() {
-			return nil
+		if is, err := n.reapable(); err != nil || !is {
+			return err
 		}
 		return o.erase(n.ino)
 	})
@@ -140,14 +148,14 @@ func (n node) reap() error {
 
 // truncateSteps frees the blocks after a size. It frees one leaf of the extent tree in each op, so that no op is larger than
 // a transaction, and ends early if allowed returns false in an op. The inode is an orphan meanwhile.
-func (n node) truncateSteps(size uint64, allowed func() bool) error {
+func (n node) truncateSteps(size uint64, allowed func() (bool, error)) error {
 	s := n.s
 	end := (size + uint64(s.geometry.BlockSize) - 1) >> s.geometry.BlockBits
 	for more := true; more; {
 		err := s.update(func(o *op) error {
-			if !allowed() {
+			if is, err := allowed(); err != nil || !is {
 				more = false
-				return nil
+				return err
 			}
 			t, err := o.tree(n.ino)
 			if err != nil {

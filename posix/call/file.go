@@ -269,11 +269,11 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}
-	return c.withArgument(a.A3, 4, func(arg []byte) linux.Errno {
-		out, errno := c.Process.Ioctl(descriptor, request, int(int32(le.Uint32(arg))))
-		le.PutUint32(arg, uint32(out))
-		return errno
-	})
+	n, errno := c.readUint32(a.A3)
+	if errno == 0 {
+		_, errno = c.Process.Ioctl(descriptor, request, int(int32(n)))
+	}
+	return fail(errno)
 }
 
 // diskRequest makes a request about a block device, and writes its result to addr.

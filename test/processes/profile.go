@@ -52,7 +52,7 @@ func plugin(ctx context.Context, dir string, skip int) (result string, err error
 
 // profile prints the functions of Loam in which a row spends its instructions.
 func profile(ctx context.Context, dir, row string) error {
-	w := workload{command: endless(row), disk: *only == onDisk}
+	w := workload{name: row, command: endless(row), disk: *only == onDisk}
 	if w.disk {
 		w.command = append(w.command, "-dir", nested)
 	}

@@ -1,5 +1,6 @@
 # Tests Apache with the MPMs event and prefork: static files, keep-alive, graceful restart under load, graceful stop.
 . /scripts/common.sh
+watch_memory
 mkdir -p /var/run/apache2 /var/lock/apache2
 head -c 1024 /dev/urandom > /var/www/html/1k
 head -c 1048576 /dev/urandom > /var/www/html/1m

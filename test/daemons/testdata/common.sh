@@ -55,5 +55,5 @@ ab_load() {
 	echo "$what: $(awk '/^Complete/ {print $3 " requests"} /^Requests per/ {print $4 "/s"}' <<< "$out" | tr '\n' ' ')"
 }
 
-# During long loads, the use of memory is printed every two minutes. The loop is no job of the script, so that "wait" ignores it.
-(while sleep 120; do memory; done &)
+# watch_memory prints the use of memory every two minutes. The loop is no job of the script, so that "wait" ignores it.
+watch_memory() { (while sleep 120; do memory; done &); }

@@ -1,5 +1,6 @@
 # Tests dnsmasq: names from a file and from options, and reverse lookups, by UDP and TCP, under load from dig.
 . /scripts/common.sh
+watch_memory
 printf '10.1.2.3 a.example\nfd00::1 a.example\n' > hosts
 dnsmasq --user=root --no-resolv --no-hosts --addn-hosts=/tmp/hosts --listen-address=127.0.0.1 --bind-interfaces --port=5353 \
 	--pid-file=/tmp/dnsmasq.pid --log-facility=/tmp/dnsmasq.log --address=/wild.example/10.9.9.9 --txt-record=t.example,hello || fail start

@@ -25,6 +25,7 @@ for ((n = 1; n <= commands; n++)); do
 	cat "first/$n"
 done
 echo "end of the first round"
+watch_memory
 rounds=1
 reported=$SECONDS
 while [ "$SECONDS" -lt "$seconds" ]; do
@@ -33,7 +34,7 @@ while [ "$SECONDS" -lt "$seconds" ]; do
 	rm later/*
 	rounds=$((rounds + 1))
 	if [ $((SECONDS - reported)) -ge 300 ]; then
-		echo "round $rounds; $(figures bash | cut -d ';' -f 1); $(ls -d /proc/[0-9]* | wc -l) processes; $(ls | wc -l) files"
+		echo "round $rounds; $(memory); $(ls | wc -l) files"
 		reported=$SECONDS
 	fi
 done

@@ -1,5 +1,6 @@
 # Tests nginx with two workers: static files, a proxy, reload under load, reopened logs, graceful stop.
 . /scripts/common.sh
+watch_memory
 mkdir -p /srv/www
 head -c 1024 /dev/urandom > /srv/www/1k
 head -c 1048576 /dev/urandom > /srv/www/1m

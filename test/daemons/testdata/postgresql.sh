@@ -1,5 +1,6 @@
 # Tests PostgreSQL: initdb, transactions, and the balances after a backend was killed and after a restart.
 . /scripts/common.sh
+watch_memory
 export PATH=/usr/lib/postgresql/15/bin:$PATH
 
 mkdir -p /srv/pg && chown postgres /srv/pg && cd /srv/pg

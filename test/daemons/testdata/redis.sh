@@ -1,5 +1,6 @@
 # Tests redis: both kinds of persistence, child processes that save under load, latency, and the recovery of all keys after SIGKILL and after a shutdown.
 . /scripts/common.sh
+watch_memory
 mkdir -p /srv/redis
 start() {
 	redis-server --dir /srv/redis --appendonly yes --save '5 100' --daemonize yes --logfile /srv/redis/log --pidfile /srv/redis/pid \

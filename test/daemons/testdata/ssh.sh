@@ -1,5 +1,6 @@
 # Tests sshd and ssh: login by key, exit status, files in both directions, a terminal, a forwarded port, and a user who is not allowed to log in.
 . /scripts/common.sh
+watch_memory
 mkdir -p /run/sshd /root/.ssh
 chmod 700 /root/.ssh
 must useradd useradd -m -s /bin/bash joe
