@@ -395,13 +395,12 @@ func (h handle) Close() error {
 	s.mu.RLock()
 	orphan, done := s.isOrphan(h.n.ino), s.closed || s.readOnly != ""
 	s.mu.RUnlock()
-	switch {
-	case done:
-		return nil
-	case orphan:
+	if orphan && !done {
 		return h.n.reap()
 	}
-	h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
+	if !done {
+		h.n.Attr() // caches the attributes of a file that was written: a program may look at them next
+	}
 	return nil
 }
 

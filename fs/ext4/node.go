@@ -58,16 +58,6 @@ func (n node) edit(o *op) (disk.Inode, error) {
 	return o.inode(n.ino)
 }
 
-// isOrphan reports whether an inode exists without a name.
-func (s *FileSystem) isOrphan(ino uint32) bool {
-	for _, o := range s.orphans {
-		if o == ino {
-			return true
-		}
-	}
-	return false
-}
-
 // Attr implements fs.Node. A removed file has zero links.
 func (n node) Attr() fs.Attr { return n.attr(0) }
 

@@ -14,6 +14,9 @@ import (
 // recovery also reads orphans from there. New orphans are always added to the list, which every
 // implementation reads ("Orphan file").
 
+// isOrphan reports whether an inode is in the list.
+func (s *FileSystem) isOrphan(ino uint32) bool { return slices.Contains(s.orphans, ino) }
+
 // addOrphan inserts an inode at the head of the list.
 func (o *op) addOrphan(ino uint32, i disk.Inode) error {
 	super, err := o.super()
@@ -110,30 +113,29 @@ func (o *op) erase(ino uint32) error {
 
 // exists reports whether the file was not removed. The caller holds mu.
 func (n node) exists() (bool, error) {
-	if _, err := n.load(); err != linux.ENOENT {
-		return true, err
+	_, err := n.load()
+	return err == nil, unlessGone(err)
+}
+
+func unlessGone(err error) error {
+	if err == linux.ENOENT {
+		return nil
 	}
-	return false, nil
+	return err
 }
 
 // reapable reports whether the file has no name, and is not open. It then cannot get a name any more (linkat(2)). The caller holds
 // mu exclusively. No call of Open succeeds without mu meanwhile, because such a file has no cached attributes with links.
 func (n node) reapable() (bool, error) {
 	i, err := n.load()
-	switch {
-	case err == linux.ENOENT:
-		return false, nil
-	case err != nil:
-		return false, err
-	case i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0:
-		return false, nil
+	if err != nil || i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0 {
+		return false, unlessGone(err)
 	}
 	delete(n.s.nameable, n.ino)
 	return true, nil
 }
 
-// reap frees a file that has no name and is not open, in several ops. Each op checks this again: the file may have been opened or
-// freed meanwhile.
+// reap frees a file that has no name and is not open, in several ops. Each op checks this again.
 func (n node) reap() error {
 	if err := n.truncateSteps(0, n.reapable); err != nil {
 		return err
@@ -234,9 +236,7 @@ func (s *FileSystem) orphanList(super disk.Super) ([]uint32, error) {
 func (s *FileSystem) reapOrphan(ino uint32) error {
 	s.mu.RLock()
 	i, err := s.inode(ino)
-	var links uint16
-	var size uint64
-	var generation uint32
+	links, size, generation := uint16(0), uint64(0), uint32(0)
 	if err == nil {
 		links, size, generation = i.Links(), i.Size(), i.Generation()
 	}
