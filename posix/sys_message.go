@@ -2,6 +2,7 @@ package posix
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"loam/abi/linux"
@@ -84,12 +85,17 @@ func (p *Process) Recv(fd int, b []byte, flags int) (Received, Errno) {
 	r, errno := s.Recv(b, flags)
 	if !o.Nonblocking() && flags&linux.MSG_DONTWAIT == 0 {
 		all := flags&linux.MSG_WAITALL != 0 && s.Common().Type == linux.SOCK_STREAM && flags&linux.MSG_PEEK == 0
-		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) {
+		if errno == linux.EAGAIN || errno == 0 && all && r.N > 0 && r.N < len(b) && !hasPassed(r.Control) {
 			r, errno = p.recvWaiting(s, b, flags, r, all)
 		}
 	}
 	r.Flags |= flags & linux.MSG_CMSG_CLOEXEC // Linux returns MSG_CMSG_CLOEXEC in msg_flags if the caller has set it
 	return r, errno
+}
+
+// hasPassed reports whether control messages contain descriptions. As on Linux, MSG_WAITALL does not wait for data after them.
+func hasPassed(list []Control) bool {
+	return slices.ContainsFunc(list, func(c Control) bool { return len(c.Passed) > 0 })
 }
 
 // recvUrgent receives the urgent byte, and never waits for it.
@@ -113,9 +119,11 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 		if errno == 0 {
 			if done += more.N; done == more.N {
 				r = more
+			} else if hasPassed(more.Control) {
+				r.Control = append(r.Control, more.Control...)
 			}
 			r.N, r.Len = done, done+more.Len-more.N
-			if !all || more.N == 0 || done == len(b) {
+			if !all || more.N == 0 || done == len(b) || hasPassed(more.Control) {
 				return r, 0
 			}
 			continue

@@ -69,7 +69,7 @@ func (s *sequence) boundUDP() (fd, name uint64) {
 	return fd, at(udpName)
 }
 
-// Control messages that describe a datagram: what fits into the caller's buffer is stored, and MSG_CTRUNC reports the rest.
+// The control messages of a datagram are stored as far as the caller's buffer has room. MSG_CTRUNC reports that some did not fit.
 func TestTruncatedControlAsOnLinux(t *testing.T) {
 	s := &sequence{}
 	udp, name := s.boundUDP()

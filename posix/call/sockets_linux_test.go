@@ -221,6 +221,27 @@ func TestDroppedDescriptorsAsOnLinux(t *testing.T) {
 	}
 }
 
+// With MSG_WAITALL, a message with descriptors ends the call, and its descriptors are received.
+func TestPassedWithWaitAllAsOnLinux(t *testing.T) {
+	s := &sequence{}
+	a, b := s.pair(linux.SYS_SOCKETPAIR, 0, linux.AF_UNIX, linux.SOCK_STREAM, 0, at(0))
+	_, write := s.pair(linux.SYS_PIPE2, 0, at(0), 0)
+	s.call(linux.SYS_SENDTO, a, s.text("ab"), 2, 0, 0, 0)
+	s.word(msgControl, 20, linux.SOL_SOCKET|linux.SCM_RIGHTS<<32)
+	s.add(step{kind: pointers, at: msgControl + 16, args: []uint64{write}})
+	s.word(msgVector, s.text("cd"), 2)
+	s.header(msgHeader, 0, 0, at(msgVector), 1, at(msgControl), 24)
+	s.call(linux.SYS_SENDMSG, a, at(msgHeader), 0)
+	s.hide(msgControl+16, 8)
+	s.call(linux.SYS_SENDTO, a, s.text("ef"), 2, 0, 0, 0)
+	s.word(msgVector, at(msgRoom), 6)
+	s.header(msgHeader, 0, 0, at(msgVector), 1, at(msgControl), 24)
+	s.call(linux.SYS_RECVMSG, b, at(msgHeader), linux.MSG_WAITALL)
+	s.hide(msgControl+16, 8) // the number of the descriptor
+	s.call(linux.SYS_RECVFROM, b, at(msgRoom), 10, linux.MSG_DONTWAIT, 0, 0)
+	asOnLinux(t, s)
+}
+
 // The name of a socket is cut off at the size of the buffer, and its full size is returned.
 func TestNamesAsOnLinux(t *testing.T) {
 	s := &sequence{}

@@ -56,8 +56,8 @@ func TestPollAsOnLinux(t *testing.T) {
 	asOnLinux(t, s)
 }
 
-// poll(2) reports POLLRDNORM and POLLWRNORM beside POLLIN and POLLOUT, except for files of which Linux reports only
-// POLLIN and POLLOUT. Each file is polled for all events, and for these two alone, as varnish does after connect(2).
+// For most files, poll(2) reports POLLRDNORM with POLLIN, and POLLWRNORM with POLLOUT. For some files Linux reports neither.
+// The test polls each file for all events, and then only for POLLRDNORM and POLLWRNORM, as varnish does after connect(2).
 func TestPollNormalAsOnLinux(t *testing.T) {
 	s := &sequence{}
 	read, write := s.pair(linux.SYS_PIPE2, 0, at(0), linux.O_NONBLOCK)

@@ -116,7 +116,7 @@ func Octet[T any](field func(*T) *uint8, least, fallback int) IntOption[T] {
 	}
 }
 
-// LowByte returns an option of which only the lower 8 bits are stored.
+// LowByte returns an option that stores only the lower 8 bits of a value.
 func LowByte[T any](field func(*T) *uint8) IntOption[T] {
 	return IntOption[T]{
 		func(o *T) int { return int(*field(o)) },

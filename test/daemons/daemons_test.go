@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,26 +79,33 @@ func scriptFolder(t *testing.T) string {
 }
 
 func onLoam(ctx context.Context, loam, root, scripts, name string, seconds int) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-o", "snapshot", "-m", "1G",
-		"--cpus", strconv.Itoa(*cpus), "-v", scripts+":/scripts", "/bin/bash", "--", "/scripts/"+name+".sh", strconv.Itoa(seconds))
+	args := []string{"run", "--platform", "vm", "--net", "none", "--root", root, "-m", "1G",
+		"--cpus", strconv.Itoa(*cpus), "-v", scripts + ":/scripts", "/bin/bash", "--", "/scripts/" + name + ".sh", strconv.Itoa(seconds)}
+	if strings.HasSuffix(root, ".ext4") {
+		args = slices.Insert(args, 1, "-o", "snapshot")
+	}
+	cmd := exec.CommandContext(ctx, loam, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = time.Minute
 	return cmd
 }
 
-// inNamespaces mounts the image, with changes in memory, and runs a script there: IMAGE SCRIPTS COMMAND. The mounts end with
+// inNamespaces mounts the image or the folder, with changes in memory, and runs a script there: IMAGE SCRIPTS COMMAND. The mounts end with
 // their namespace.
 var inNamespaces = strings.TrimSpace(`
 set -e
 mount -t tmpfs none /mnt
 mkdir /mnt/image /mnt/upper /mnt/work /mnt/root
-mount -o loop,ro "$1" /mnt/image
+if [ -d "$1" ]; then mount --bind "$1" /mnt/image; else mount -o loop,ro "$1" /mnt/image; fi
 mount -t overlay overlay -o lowerdir=/mnt/image,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
 cd /mnt/root
+mkdir -p dev/shm dev/pts
 mount -t proc proc proc
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 mount -t devpts devpts dev/pts -o newinstance,ptmxmode=666
 ln -sf pts/ptmx dev/ptmx
+for d in null zero; do [ -e dev/$d ] || { touch dev/$d; mount --bind /dev/$d dev/$d; }; done
+[ -e dev/fd ] || ln -s /proc/self/fd dev/fd
 mkdir -p scripts
 mount --bind "$2" scripts
 ip link set lo up

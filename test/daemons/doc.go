@@ -13,5 +13,6 @@
 // as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
 // increase. During a load, the use of memory is printed every two minutes; with the image's changes in memory (-o snapshot), it
 // includes the data that the server has written. The output of the commands in testdata/mix.list, one on each line, must be
-// the same as on Linux. With the race detector, no test runs: servers and kernel are separate programs.
+// the same as on Linux. Without -daemons, these commands run once, in a root folder with programs of this system. With the race
+// detector, no test runs: servers and kernel are separate programs.
 package daemons

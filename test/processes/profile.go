@@ -37,17 +37,23 @@ const (
 // running is printed by a machine whose server has started.
 const running = "the-server-is-running"
 
-// plugin compiles the plugin. Every machine that starts then counts and writes its result to the file with the returned name.
-func plugin(ctx context.Context, dir string, skip int) (result string, err error) {
+// buildCounting compiles the plugin, and builds the machines. Every machine that starts then counts, and writes its result to the
+// file with the returned name.
+func buildCounting(ctx context.Context, dir string, skip int) (b *built, result string, err error) {
 	source, library := filepath.Join(dir, "counter.c"), filepath.Join(dir, "counter.so")
 	if err := os.WriteFile(source, counterSource, 0o644); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	if err := command(ctx, "gcc", "-O2", "-shared", "-fPIC", "-o", library, source); err != nil {
-		return "", err
+		return nil, "", err
 	}
 	result = filepath.Join(dir, "counted")
-	return result, replaceEmulator(dir, fmt.Sprintf("-icount shift=0,sleep=off -rtc clock=vm -plugin %s,out=%s,skip=%d,count=%d", library, result, skip, sample))
+	err = replaceEmulator(dir, fmt.Sprintf("-icount shift=0,sleep=off -rtc clock=vm -plugin %s,out=%s,skip=%d,count=%d", library, result, skip, sample))
+	if err != nil {
+		return nil, "", err
+	}
+	b, err = build(ctx, dir)
+	return b, result, err
 }
 
 // profile prints the functions of Loam in which a row spends its instructions.
@@ -60,11 +66,7 @@ func profile(ctx context.Context, dir, row string) error {
 	if w.command[0] != "/micro" {
 		skip = warmServer
 	}
-	result, err := plugin(ctx, dir, skip)
-	if err != nil {
-		return err
-	}
-	b, err := build(ctx, dir)
+	b, result, err := buildCounting(ctx, dir, skip)
 	if err != nil {
 		return err
 	}

@@ -31,11 +31,7 @@ const ringIntro = `The table was made by ` + "`go run ./test/processes -rings`" 
 
 // rings prints the table of ringRows. If only is set, it prints the rows that begin with this text.
 func rings(ctx context.Context, dir string) error {
-	result, err := plugin(ctx, dir, warmServer)
-	if err != nil {
-		return err
-	}
-	b, err := build(ctx, dir)
+	b, result, err := buildCounting(ctx, dir, warmServer)
 	if err != nil {
 		return err
 	}
