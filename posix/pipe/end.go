@@ -41,8 +41,9 @@ type End struct {
 	pipe   *pipe
 	does   [2]bool // whether the end reads, and whether it writes
 	q      file.Queue
-	node   fs.Node // node of the FIFO; nil for a pipe
-	closed func()  // called after the end is closed; nil for a pipe
+	before [2]uint64 // pipe.since when the end was opened
+	node   fs.Node   // node of the FIFO; nil for a pipe
+	closed func()    // called after the end is closed; nil for a pipe
 }
 
 const (
@@ -67,6 +68,7 @@ func (p *pipe) newEnd(does [2]bool) *End {
 			p.watched[i] = append(p.watched[i][:len(p.watched[i]):len(p.watched[i])], &e.q)
 		}
 	}
+	e.before = p.since
 	p.mu.Unlock()
 	p.notify(reads, file.PollOut)
 	p.notify(writes, file.PollIn)

@@ -72,28 +72,26 @@ func (p *pipe) without(kind int) bool {
 	return p.ends[kind] == 0
 }
 
-// await waits until an end of the given kind (for reading or for writing) is open, or has been opened and closed in the
-// meantime. Errors: EINTR.
+// await waits until an end of the given kind (for reading or for writing) is open, or was opened after e and closed again.
+// Errors: EINTR.
 func (e *End) await(kind int, task file.Task) linux.Errno {
-	shared := e.pipe
-	shared.mu.Lock()
-	seen := shared.since[kind]
-	there := shared.ends[kind] > 0
-	shared.mu.Unlock()
-	if there {
+	if e.met(kind) {
 		return 0
 	}
 	s := file.NewSleeper(&e.q, 0, task)
 	defer s.Leave()
-	for {
-		shared.mu.Lock()
-		came := shared.since[kind] > seen
-		shared.mu.Unlock()
-		if came {
-			return 0
-		}
+	for !e.met(kind) {
 		if errno := s.Sleep(); errno != 0 {
 			return errno
 		}
 	}
+	return 0
+}
+
+// met reports whether await need not wait.
+func (e *End) met(kind int) bool {
+	p := e.pipe
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ends[kind] > 0 || p.since[kind] > e.before[kind]
 }
