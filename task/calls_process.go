@@ -296,7 +296,8 @@ func forkFiles(p *posix.Process, pid family.PID, c clone.Request) *posix.Process
 	return child
 }
 
-// clearTID clears the word of set_tid_address(2) and wakes a waiter.
+// clearTID clears the word of set_tid_address(2) and wakes a waiter. The caller has released the robust futexes before: a
+// thread that pthread_join(3) has woken may lock them.
 func (t *Task) clearTID() {
 	if t.clearID == 0 {
 		return

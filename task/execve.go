@@ -258,8 +258,8 @@ func (t *Task) alone() bool {
 // become replaces the program of the task's process by an image. The process must have no other task.
 func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
-	t.clearTID()
 	p.system.futexes.Leave(callTask{t}, false)
+	t.clearTID()
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)

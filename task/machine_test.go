@@ -24,6 +24,8 @@ type simulated struct {
 	open     int    // number of spaces and threads that are not closed
 	forking  func() // called by NewSpace, if not nil
 	cloning  func() // called by NewThread, if not nil
+	// swapping is called by CompareAndSwap with the address of the word, if not nil.
+	swapping func(addr uint64)
 
 	barriers atomic.Int32 // calls of Barrier
 
@@ -80,6 +82,9 @@ func (s *simulatedSpace) Load(addr uint64) (value uint32, ok bool) {
 }
 
 func (s *simulatedSpace) CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool) {
+	if s.machine.swapping != nil {
+		s.machine.swapping(addr)
+	}
 	ok = s.Access(addr, mem.Store, func(page []byte) {
 		word := page[addr%mem.PageSize:][:4]
 		if found = binary.LittleEndian.Uint32(word); found == old {

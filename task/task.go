@@ -282,8 +282,8 @@ func (t *Task) memory() *addressSpace { return t.process.space.Load() }
 func (t *Task) exit() {
 	status := t.endStatus()
 	trace.Exit(traceTask{t}, status)
-	t.clearTID()
 	t.process.system.futexes.Leave(callTask{t}, true)
+	t.clearTID()
 	t.sample()
 	t.charge()
 	p, s := t.process, t.process.system
