@@ -86,14 +86,17 @@ func (p Prot) allowed(a Access) bool {
 }
 
 // String returns permissions as in /proc/PID/maps: "rwx" with dashes.
-func (p Prot) String() string {
-	b := []byte("---")
+func (p Prot) String() string { return string(p.append(nil)) }
+
+// append appends the text of String.
+func (p Prot) append(b []byte) []byte {
 	for i, c := range []byte("rwx") {
-		if p&(1<<i) != 0 {
-			b[i] = c
+		if p&(1<<i) == 0 {
+			c = '-'
 		}
+		b = append(b, c)
 	}
-	return string(b)
+	return b
 }
 
 // down rounds an address down to a page boundary, and up rounds it up.

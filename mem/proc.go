@@ -1,7 +1,7 @@
 package mem
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -44,7 +44,13 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 		sharing = 's'
 	}
 	begin := len(b)
-	b = fmt.Appendf(b, "%08x-%08x %v%c %08x %02x:%02x %d ", r.start, r.end, r.prot, sharing, offset, l.Major, l.Minor, l.Inode)
+	b = appendNumber(b, r.start, 16, '0', 8)
+	b = appendNumber(append(b, '-'), r.end, 16, '0', 8)
+	b = r.prot.append(append(b, ' '))
+	b = appendNumber(append(b, sharing, ' '), offset, 16, '0', 8)
+	b = appendNumber(append(b, ' '), uint64(l.Major), 16, '0', 2)
+	b = appendNumber(append(b, ':'), uint64(l.Minor), 16, '0', 2)
+	b = append(strconv.AppendUint(append(b, ' '), l.Inode, 10), ' ')
 	if name := m.name(r, l); name != "" {
 		for len(b)-begin < nameColumn {
 			b = append(b, ' ')
@@ -52,6 +58,17 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 		b = append(b, strings.ReplaceAll(name, "\n", `\012`)...)
 	}
 	return append(b, '\n')
+}
+
+// appendNumber appends a number with at least width digits. If it has fewer, the character pad precedes it. Package fmt
+// needs several times as long, and smaps has twenty numbers for each of up to MaxRegions regions.
+func appendNumber(b []byte, n uint64, base int, pad byte, width int) []byte {
+	var digits [20]byte
+	d := strconv.AppendUint(digits[:0], n, base)
+	for i := len(d); i < width; i++ {
+		b = append(b, pad)
+	}
+	return append(b, d...)
 }
 
 // name returns the text of the last column of /proc/PID/maps.
@@ -119,7 +136,11 @@ func (m *Map) usage(r *Region) (s share) {
 
 func (r *Region) appendUse(b []byte, s share) []byte {
 	const kB = PageSize >> 10
-	row := func(name string, n uint64) { b = fmt.Appendf(b, "%-16s%8d kB\n", name+":", n) }
+	row := func(name string, n uint64) {
+		const columns = 24 // of the name, the colon and the number
+		b = append(append(b, name...), ':')
+		b = append(appendNumber(b, n, 10, ' ', columns-len(name)-1), " kB\n"...)
+	}
 	row("Size", r.size()>>10)
 	row("KernelPageSize", kB)
 	row("MMUPageSize", kB)
@@ -139,15 +160,14 @@ func (r *Region) appendUse(b []byte, s share) []byte {
 		locked = (s.private + s.shared) * kB
 	}
 	row("Locked", locked)
-	return append(append(b, "VmFlags: "+r.letters()...), '\n')
+	return append(r.appendLetters(append(b, "VmFlags: "...)), '\n')
 }
 
-// letters returns the two-letter codes of smaps' VmFlags.
-func (r *Region) letters() string {
-	var s strings.Builder
+// appendLetters appends the two-letter codes of smaps' VmFlags.
+func (r *Region) appendLetters(b []byte) []byte {
 	code := func(on bool, text string) {
 		if on {
-			s.WriteString(text + " ")
+			b = append(append(b, text...), ' ')
 		}
 	}
 	code(r.prot&Read != 0, "rd")
@@ -170,5 +190,5 @@ func (r *Region) letters() string {
 	code(r.has(DontDump), "dd")
 	code(r.has(HugePages), "hg")
 	code(r.has(NoHugePages), "nh")
-	return s.String()
+	return b
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/internal/race"
 	"loam/mem"
 	"loam/mem/memtest"
 )
@@ -169,5 +170,23 @@ func TestText(t *testing.T) {
 	}
 	if next != 0 || string(parts) != string(smaps) {
 		t.Errorf("next %#x after the whole of smaps; the parts are\n%s\nwant\n%s", next, parts, smaps)
+	}
+}
+
+// The text of smaps needs few allocations for each region: a program with a thousand regions may read it hundreds of times.
+func TestSmapsAllocations(t *testing.T) {
+	if race.Enabled {
+		t.Skip("the race detector allocates")
+	}
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	const at, regions, most = 0x7000000000, 256, 64
+	mustMap(t, m, mem.Request{Addr: at, Length: regions << mem.PageShift, Prot: rw, Flags: mem.MapPrivate | mem.MapFixed})
+	for i := uint64(0); i < regions; i += 2 {
+		if err := m.Madvise(at+i<<mem.PageShift, mem.PageSize, mem.AdviseDontDump); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { m.Smaps(0, math.MaxInt) }); n > most {
+		t.Errorf("%v allocations for %d regions, want at most %d", n, regions, most)
 	}
 }
