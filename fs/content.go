@@ -16,6 +16,8 @@ type Content interface {
 	// Retire returns true if no process maps the content or is about to map it. From then on no process can map it,
 	// and the owner moves the content elsewhere.
 	Retire() bool
+	// Storable reports whether a process may store to the content through a shared mapping, or is about to map it.
+	Storable() bool
 	// Drop frees the pages. The content is not used afterwards.
 	Drop()
 }

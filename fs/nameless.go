@@ -40,8 +40,8 @@ const (
 type Sealable interface {
 	Node
 	Seals() Seals
-	// AddSeals adds seals. Errors: EPERM if SealSeals is set; EBUSY for SealWrite while the file is
-	// mapped.
+	// AddSeals adds seals. Errors: EPERM if SealSeals is set; EBUSY for SealWrite while a program may store to the file
+	// through a mapping.
 	AddSeals(Seals) error
 }
 

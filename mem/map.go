@@ -107,6 +107,17 @@ func (m *Map) Revoke(o Object, from, to uint64, restrict bool) {
 	})
 }
 
+// MayStore reports whether a region maps an object so that stores go to the object, or may be made so by mprotect(2).
+func (m *Map) MayStore(o Object) (found bool) {
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		found = r.object == o && r.has(SharedRegion) && !r.has(MayNotWrite)
+		return !found
+	})
+	return found
+}
+
 func (m *Map) withdraw(r *Region, start, end uint64, restrict bool) {
 	switch {
 	case !restrict:

@@ -35,6 +35,8 @@ type Request struct {
 	Deny Flags
 	// Unreadable means that the file was not opened for reading.
 	Unreadable bool
+	// Sealed means that the file is sealed against writes, so stores must not go to it.
+	Sealed bool
 	// Special marks a region that the kernel makes itself, such as the vDSO.
 	Special bool
 }
@@ -126,6 +128,9 @@ func (m *Map) attributes(q Request, size uint64) (Flags, error) {
 	if err := forbidden(q, flags); err != nil {
 		return 0, err
 	}
+	if q.Sealed && flags&SharedRegion != 0 {
+		flags |= MayNotWrite
+	}
 	if q.Flags&MapGrowsDown != 0 {
 		flags |= GrowsDown
 	}
@@ -147,7 +152,7 @@ func forbidden(q Request, flags Flags) error {
 		return nil
 	case flags&MayNotWrite != 0 && q.Prot&Write != 0, q.Unreadable:
 		return linux.EACCES
-	case flags&MayNotExec != 0 && q.Prot&Exec != 0:
+	case flags&MayNotExec != 0 && q.Prot&Exec != 0, q.Sealed && flags&SharedRegion != 0 && q.Prot&Write != 0:
 		return linux.EPERM
 	case q.Flags&MapGrowsDown != 0:
 		return linux.EINVAL

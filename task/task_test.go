@@ -10,6 +10,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/memfs"
 	"loam/fs/pseudo"
 	"loam/mem/memtest"
 	"loam/posix"
@@ -35,9 +36,13 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := &simulated{t: t, memory: memtest.NewMemory(8), programs: programs}
-		w := &world{T: t, machine: m, root: posix.New(posix.Options{Credentials: posix.Credentials{PID: 1}})}
+		var contents memfs.Source
+		tree := fs.NewTree(memfs.New(memfs.Config{}))
+		tree.SetMemory(memfs.New(memfs.Config{Source: &contents})) // for memfds, whose pages are released with the last descriptor
+		w := &world{T: t, machine: m, root: posix.New(posix.Options{Files: tree, Credentials: posix.Credentials{PID: 1}})}
 		m.started = time.Now()
 		w.system = New(Config{Machine: m, Started: m.started, CPUs: 2})
+		contents.Set(w.system.NewContent)
 		w.mountProc()
 		for i := range programs {
 			w.file(fmt.Sprintf("/%d", i), elf(i))

@@ -32,7 +32,7 @@ func (f *file) AddSeals(s fs.Seals) error {
 	switch {
 	case f.seals&fs.SealSeals != 0:
 		return linux.EPERM
-	case s&^f.seals&fs.SealWrite != 0 && f.mapped.count > 0:
+	case s&^f.seals&fs.SealWrite != 0 && (f.mapped.count > 0 || f.paged != nil && f.paged.Storable()):
 		return linux.EBUSY
 	}
 	f.seals |= s

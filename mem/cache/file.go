@@ -2,6 +2,7 @@ package cache
 
 import (
 	"container/list"
+	"slices"
 	"sync"
 
 	"loam/abi/linux"
@@ -121,6 +122,14 @@ func (f *File) Retire() bool {
 	defer f.mu.Unlock()
 	f.retired = f.retired || f.held == 0 && f.mappers.None()
 	return f.retired
+}
+
+// Storable implements fs.Content.
+func (f *File) Storable() bool {
+	f.mu.Lock()
+	held, maps := f.held > 0, f.mappers.List()
+	f.mu.Unlock()
+	return held || slices.ContainsFunc(maps, func(m *mem.Map) bool { return m.MayStore(f) })
 }
 
 // Page implements mem.Object.

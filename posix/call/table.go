@@ -27,7 +27,7 @@ const (
 	bySpawn       = "in a virtual machine, os/exec, os.StartProcess and syscall.ForkExec start programs without this call"
 	newestName    = "if a file has several names, its events contain the newest name; writes through a mapping cause no event"
 	ofClocks      = "supported clocks: CLOCK_REALTIME, CLOCK_MONOTONIC and CLOCK_BOOTTIME; the clocks that wake a suspended machine return EPERM"
-	fewMemfds     = "huge pages, and the flags that were added in Linux 6.3, are not supported; F_SEAL_WRITE returns EBUSY while any shared mapping of the file exists"
+	fewMemfds     = "huge pages, and the flags that were added in Linux 6.3, are not supported"
 	ofOne         = "the call works only for the program itself; for other processes it returns ESRCH"
 	wishOnly      = "the value is checked and stored, but has no effect; real-time classes return EPERM"
 	timersOfVM    = "in a virtual machine, timers on a thread's CPU clock return EOPNOTSUPP, and the siginfo of a timer's signal looks as if it came from kill(2)"

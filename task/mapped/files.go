@@ -282,6 +282,9 @@ func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (release func(
 		q.Deny |= mem.MayNotExec
 	}
 	m := s.Object(f)
+	if n, ok := f.Node.(fs.Sealable); ok { // after Object: as long as the file is held, AddSeals does not forbid to write
+		q.Sealed = n.Seals()&(fs.SealWrite|fs.SealFutureWrite) != 0
+	}
 	q.Object = m.File
 	return func() { s.Unhold(m) }, 0
 }
