@@ -48,6 +48,16 @@ func (t callTask) Sequence() *rseq.Registration { return &t.rseq }
 // Futexes implements futexcall.Caller.
 func (t callTask) Futexes() *futexcall.Thread { return &t.futexes }
 
+// RobustListOf implements futexcall.Caller.
+func (t callTask) RobustListOf(id uint64) (uint64, linux.Errno) {
+	return t.withTask(id, func(of *Task) (uint64, linux.Errno) {
+		if of != t.Task && !t.mayInspect(of.process, false) {
+			return 0, linux.EPERM
+		}
+		return of.futexes.RobustList(), 0
+	})
+}
+
 // Priority implements futexcall.Caller.
 func (t callTask) Priority() int {
 	s := t.process.system

@@ -8,7 +8,6 @@ import (
 	"loam/posix/call"
 	"loam/task/clone"
 	"loam/task/family"
-	"loam/task/futexcall"
 	"loam/task/procfs"
 	"loam/task/signal"
 	"loam/task/vector"
@@ -25,8 +24,7 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_PROCESS_VM_WRITEV: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.WriteAt(b, at); return n }, true)
 	},
-	linux.SYS_KCMP:            kcmp,
-	linux.SYS_GET_ROBUST_LIST: robustList,
+	linux.SYS_KCMP: kcmp,
 	linux.SYS_RT_SIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.queueSignal(0, number(a.A1), number(a.A2), a.A3)
 	},
@@ -295,44 +293,8 @@ func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at u
 	return vector.Transfer(t.caller.Memory, local, remote, func(b []byte, at uint64) int { return move(of, b, at) }, write)
 }
 
-// robustList implements get_robust_list(2). Errors: ESRCH, EPERM, EFAULT.
-func robustList(t *Task, a call.Args) (uint64, linux.Errno) {
-	list := t.futexes.RobustList()
-	if number(a.A1) != 0 {
-		_, errno := t.withTask(a.A1, func(of *Task) (uint64, linux.Errno) {
-			if of != t && !t.mayInspect(of.process, false) {
-				return 0, linux.EPERM
-			}
-			list = of.futexes.RobustList()
-			return 0, 0
-		})
-		if errno != 0 {
-			return 0, errno
-		}
-	}
-	var b [8]byte
-	for _, field := range [...]struct{ at, value uint64 }{{a.A3, futexcall.RobustHeadSize}, {a.A2, list}} {
-		binary.LittleEndian.PutUint64(b[:], field.value)
-		if errno := t.caller.Memory.Write(field.at, b[:]); errno != 0 {
-			return 0, errno
-		}
-	}
-	return 0, 0
-}
-
-// Kinds of kcmp(2): the objects of two processes that it compares.
-const (
-	kcmpFile = iota
-	kcmpVM
-	kcmpFiles
-	kcmpFS
-	kcmpSigHand
-	kcmpIO
-	kcmpSysVSem
-)
-
-// kcmp implements kcmp(2): 0 if two processes share a resource, and otherwise the order of the two. Errors: ESRCH, EPERM,
-// EBADF, EINVAL.
+// kcmp implements kcmp(2): 0 if two processes share a resource or both lack it, and otherwise the order of the two. Errors:
+// ESRCH, EPERM, EBADF, EINVAL.
 func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 	one, errno := t.inspected(a.A1)
 	if errno != 0 {
@@ -345,7 +307,7 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 	x, y := uint64(one.PID()), uint64(two.PID())
 	shared := one == two
 	switch number(a.A3) {
-	case kcmpFile:
+	case linux.KCMP_FILE:
 		if x, errno = one.files().FileOrder(number(a.A4)); errno == 0 {
 			y, errno = two.files().FileOrder(number(a.A5))
 		}
@@ -353,13 +315,17 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, errno
 		}
 		shared = x == y
-	case kcmpVM:
+	case linux.KCMP_VM:
 		shared = one.space.Load() == two.space.Load()
-	case kcmpFiles:
+	case linux.KCMP_FILES:
 		shared = one.files().SharesTable(two.files())
-	case kcmpFS:
+	case linux.KCMP_FS:
 		shared = one.files().SharesPlace(two.files())
-	case kcmpSigHand, kcmpIO, kcmpSysVSem:
+	case linux.KCMP_SIGHAND:
+	case linux.KCMP_IO:
+		shared = shared || !one.hasIOPriority() && !two.hasIOPriority()
+	case linux.KCMP_SYSVSEM:
+		shared = shared || !one.system.ipc.Adjusts(int32(x)) && !one.system.ipc.Adjusts(int32(y))
 	default:
 		return 0, linux.EINVAL
 	}

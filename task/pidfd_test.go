@@ -109,8 +109,8 @@ func TestOtherMemory(t *testing.T) {
 		u.words(remote, 0x1000, 0, 4, 0)
 		is(t, "no memory", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), failed(linux.EFAULT))
 		is(t, "no process", u.call(linux.SYS_PROCESS_VM_READV, 999, local, 1, remote, 1, 0), failed(linux.ESRCH))
-		is(t, "the same", u.call(linux.SYS_KCMP, 2, 2, kcmpVM, 0, 0), 0)
-		is(t, "another", u.call(linux.SYS_KCMP, 2, child, kcmpVM, 0, 0), 1)
+		is(t, "the same", u.call(linux.SYS_KCMP, 2, 2, linux.KCMP_VM, 0, 0), 0)
+		is(t, "another", u.call(linux.SYS_KCMP, 2, child, linux.KCMP_VM, 0, 0), 1)
 		is(t, "no kind", u.call(linux.SYS_KCMP, 2, child, 99, 0, 0), failed(linux.EINVAL))
 		const robust, list = dataAt + 0xe00, 0x1234
 		is(t, "set_robust_list", u.call(linux.SYS_SET_ROBUST_LIST, list, 24), 0)
@@ -124,10 +124,38 @@ func TestOtherMemory(t *testing.T) {
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
 		is(t, "robust list of root", u.call(linux.SYS_GET_ROBUST_LIST, child, robust, robust+8), failed(linux.EPERM))
 		is(t, "of root", u.call(linux.SYS_PROCESS_VM_READV, child, local, 1, remote, 1, 0), failed(linux.EPERM))
-		is(t, "of root", u.call(linux.SYS_KCMP, 2, child, kcmpVM, 0, 0), failed(linux.EPERM))
+		is(t, "of root", u.call(linux.SYS_KCMP, 2, child, linux.KCMP_VM, 0, 0), failed(linux.EPERM))
 		is(t, "unshare", u.call(linux.SYS_UNSHARE, linux.CLONE_NEWNS), failed(linux.EPERM))
 		is(t, "unshare of two", u.call(linux.SYS_UNSHARE, linux.CLONE_NEWNS|linux.CLONE_NEWNET), failed(linux.EPERM))
 		is(t, "setns", u.call(linux.SYS_SETNS, 99, 0), failed(linux.EBADF))
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// Two processes without semaphore adjustments or without an I/O priority have the same of both (kcmp).
+func TestCompareAbsent(t *testing.T) {
+	const ops = dataAt + 64
+	run(t, func(u *user) {
+		child := uint64(u.fork(1))
+		for _, c := range []struct {
+			what    string
+			prepare func()
+			io, sem int64
+		}{
+			{"neither", func() {}, 0, 0},
+			{"SEM_UNDO", func() {
+				id := u.call(linux.SYS_SEMGET, linux.IPC_PRIVATE, 1, 0o600)
+				u.store32(ops, 1<<16) // semaphore 0 is increased by 1
+				u.store32(ops+4, linux.SEM_UNDO)
+				is(t, "semop", u.call(linux.SYS_SEMOP, uint64(id), ops, 1), 0)
+			}, 0, 1},
+			{"an I/O priority", func() { is(t, "ioprio_set", u.call(linux.SYS_IOPRIO_SET, 1, 0, 2<<13|4), 0) }, 1, 1},
+		} {
+			c.prepare()
+			is(t, "KCMP_IO with "+c.what, u.call(linux.SYS_KCMP, 2, child, linux.KCMP_IO, 0, 0), c.io)
+			is(t, "KCMP_SYSVSEM with "+c.what, u.call(linux.SYS_KCMP, 2, child, linux.KCMP_SYSVSEM, 0, 0), c.sem)
+			is(t, "KCMP_SYSVSEM of itself", u.call(linux.SYS_KCMP, 2, 2, linux.KCMP_SYSVSEM, 0, 0), 0)
+		}
 		exit(u, 0)
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
 }

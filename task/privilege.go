@@ -1,6 +1,8 @@
 package task
 
 import (
+	"cmp"
+
 	"loam/abi/linux"
 	"loam/posix/credential"
 	"loam/task/family"
@@ -17,7 +19,11 @@ func (t callTask) IdentityOf(id int32) (*credential.Set, bool) {
 	if of := s.tasks[family.PID(id)]; of != nil {
 		return of.creds(), true
 	}
-	return nil, false
+	if p := cmp.Or(s.processes[family.PID(id)], s.zombies[family.PID(id)]); p != nil {
+		return p.creds(), true
+	}
+	root := credential.New(0, 0) // process 1, if it is the kernel
+	return &root, family.PID(id) == s.root.PID
 }
 
 // creds returns the credentials of the task, which are not modified. Any goroutine may call it.

@@ -97,6 +97,29 @@ func (u *user) auxv(key uint64) uint64 {
 	}
 }
 
+// capget returns the capabilities of process 1, of another process, also if it is a zombie, but not of one that does not exist.
+func TestCapabilitiesOfOthers(t *testing.T) {
+	const header, data = dataAt, dataAt + 64
+	run(t, func(u *user) {
+		get := func(pid int64) int64 {
+			u.words(header, linux.CAPABILITY_VERSION_3, uint32(pid))
+			u.words(data, 0, 0, 0, 0, 0, 0)
+			return u.call(linux.SYS_CAPGET, header, data)
+		}
+		child := u.fork(1)
+		for what, pid := range map[string]int64{"process 1": 1, "a child": child} {
+			is(t, what, get(pid), 0)
+			is(t, what+": effective", int64(u.load32(data)), 0xffffffff)
+		}
+		u.call(linux.SYS_KILL, uint64(child), linux.SIGKILL)
+		is(t, "waitid", u.call(linux.SYS_WAITID, linux.P_PID, uint64(child), 0, linux.WEXITED|linux.WNOWAIT, 0), 0)
+		is(t, "a zombie", get(child), 0)
+		is(t, "its effective", int64(u.load32(data)), 0xffffffff)
+		is(t, "none", get(999), failed(linux.ESRCH))
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
 // capset gives up capabilities; PR_SET_KEEPCAPS keeps the permitted ones over setuid; the bounding set only shrinks.
 func TestCapabilities(t *testing.T) {
 	const header, data = dataAt, dataAt + 64

@@ -12,6 +12,13 @@ import (
 // Traits implements schedule.Thread.
 func (t callTask) Traits() *schedule.Traits { return &t.traits }
 
+// hasIOPriority reports whether the first thread has an I/O priority. On Linux, the thread then has an I/O context.
+func (p *Process) hasIOPriority() bool {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	return len(p.tasks) > 0 && p.tasks[0].traits.HasIOPriority()
+}
+
 // Limit implements schedule.Thread.
 func (t callTask) Limit(resource int) uint64 { return t.process.limits[resource].Cur }
 

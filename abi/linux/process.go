@@ -98,6 +98,19 @@ const (
 	CAPABILITY_VERSION_3 = 0x20080522 // _LINUX_CAPABILITY_VERSION_3
 )
 
+// Kinds of objects that kcmp(2) compares.
+//
+// headers: linux/kcmp.h
+const (
+	KCMP_FILE    = 0
+	KCMP_FILES   = 2
+	KCMP_FS      = 3
+	KCMP_IO      = 5
+	KCMP_SIGHAND = 4
+	KCMP_SYSVSEM = 6
+	KCMP_VM      = 1
+)
+
 // Options of wait4(2) and waitid(2), and kinds of IDs of waitid(2).
 //
 // headers: sys/wait.h

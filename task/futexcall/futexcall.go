@@ -7,6 +7,7 @@
 package futexcall
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,8 @@ type Caller interface {
 	// ID returns the ID of the thread, and Futexes its state for this package.
 	ID() int32
 	Futexes() *Thread
+	// RobustListOf returns the address of the robust list of a thread; the ID 0 means this thread. Errors: ESRCH, EPERM.
+	RobustListOf(id uint64) (uint64, linux.Errno)
 	// Priority returns the static priority of the thread.
 	Priority() int
 	// Map and Memory return the memory of the process.
@@ -85,6 +88,16 @@ var Calls = map[int]Serve{
 		}
 		atomic.StoreUint64(&c.Futexes().robust, a.A1)
 		return 0, 0
+	},
+	linux.SYS_GET_ROBUST_LIST: func(_ *Objects, c Caller, a call.Args) (uint64, linux.Errno) {
+		list, errno := c.RobustListOf(a.A1)
+		if errno == 0 {
+			errno = c.Memory().Write(a.A3, binary.LittleEndian.AppendUint64(nil, RobustHeadSize))
+		}
+		if errno == 0 {
+			errno = c.Memory().Write(a.A2, binary.LittleEndian.AppendUint64(nil, list))
+		}
+		return 0, errno
 	},
 }
 

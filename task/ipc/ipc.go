@@ -125,6 +125,13 @@ func (t task) with(f func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno)) (
 	return f(i.state, c)
 }
 
+// Adjusts reports whether a process has used SEM_UNDO.
+func (i *Objects) Adjusts(pid int32) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.undo[pid] != nil
+}
+
 // Leave applies the semaphore adjustments (SEM_UNDO) of a process that ends.
 func (i *Objects) Leave(pid int32) {
 	i.mu.Lock()

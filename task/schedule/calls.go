@@ -23,6 +23,9 @@ type Traits struct {
 	io                     uint64   // value of ioprio_set(2)
 }
 
+// HasIOPriority reports whether ioprio_set(2) was called for the thread, or for the thread from which it inherits.
+func (r *Traits) HasIOPriority() bool { return r.io != 0 }
+
 // DefaultSlack is the timer slack of a new process, in nanoseconds. It has no effect: timers are not delayed.
 const DefaultSlack = 50000
 
