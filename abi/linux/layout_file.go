@@ -189,6 +189,7 @@ func (e EpollEvent) Put(b []byte) {
 // Sizes in bytes of the structures that requests of a terminal use (ioctl_tty(2)). Termios is the kernel's structure,
 // which is shorter than the C library's.
 const (
+	SizeofTermio   = 18
 	SizeofTermios  = 36
 	SizeofTermios2 = 44
 	SizeofWinsize  = 8

@@ -124,8 +124,12 @@ const (
 	SO_TIMESTAMPNS             = 35
 	SO_TYPE                    = 3
 	SO_ZEROCOPY                = 60
+	TCGETA                     = 0x5405
 	TCGETS                     = 0x5401
 	TCGETS2                    = 0x802c542a
+	TCSETA                     = 0x5406
+	TCSETAF                    = 0x5408
+	TCSETAW                    = 0x5407
 	TCSETS                     = 0x5402
 	TCSETS2                    = 0x402c542b
 	TCSETSF                    = 0x5404

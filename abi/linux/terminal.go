@@ -5,29 +5,31 @@ package linux
 //
 // headers: asm/termbits.h asm/ioctls.h
 const (
-	TCFLSH      = 0x540b
-	TCSBRK      = 0x5409
-	TCSBRKP     = 0x5425
-	TCXONC      = 0x540a
-	TIOCCBRK    = 0x5428
-	TIOCEXCL    = 0x540c
-	TIOCGDEV    = 0x80045432
-	TIOCGETD    = 0x5424
-	TIOCGEXCL   = 0x80045440
-	TIOCGPKT    = 0x80045438
-	TIOCGPTLCK  = 0x80045439
-	TIOCGPTN    = 0x80045430
-	TIOCGPTPEER = 0x5441
-	TIOCGSID    = 0x5429
-	TIOCNOTTY   = 0x5422
-	TIOCNXCL    = 0x540d
-	TIOCPKT     = 0x5420
-	TIOCSBRK    = 0x5427
-	TIOCSCTTY   = 0x540e
-	TIOCSETD    = 0x5423
-	TIOCSIG     = 0x40045436
-	TIOCSPTLCK  = 0x40045431
-	TIOCVHANGUP = 0x5437
+	TCFLSH         = 0x540b
+	TCSBRK         = 0x5409
+	TCSBRKP        = 0x5425
+	TCXONC         = 0x540a
+	TIOCCBRK       = 0x5428
+	TIOCEXCL       = 0x540c
+	TIOCGDEV       = 0x80045432
+	TIOCGLCKTRMIOS = 0x5456
+	TIOCSLCKTRMIOS = 0x5457
+	TIOCGETD       = 0x5424
+	TIOCGEXCL      = 0x80045440
+	TIOCGPKT       = 0x80045438
+	TIOCGPTLCK     = 0x80045439
+	TIOCGPTN       = 0x80045430
+	TIOCGPTPEER    = 0x5441
+	TIOCGSID       = 0x5429
+	TIOCNOTTY      = 0x5422
+	TIOCNXCL       = 0x540d
+	TIOCPKT        = 0x5420
+	TIOCSBRK       = 0x5427
+	TIOCSCTTY      = 0x540e
+	TIOCSETD       = 0x5423
+	TIOCSIG        = 0x40045436
+	TIOCSPTLCK     = 0x40045431
+	TIOCVHANGUP    = 0x5437
 
 	TCIFLUSH  = 0
 	TCOFLUSH  = 1
@@ -142,6 +144,48 @@ func (t Termios) Put(b []byte) {
 		le.PutUint32(b[SizeofTermios:], t.InSpeed)
 		le.PutUint32(b[SizeofTermios+4:], t.OutSpeed)
 	}
+}
+
+const termioChars = 8 // number of special characters in a struct termio
+
+// SetTermio changes the fields that a struct termio has: the lower halves of the flags, and the first special characters.
+func (t *Termios) SetTermio(b []byte) {
+	for i, f := range [...]*uint32{&t.Input, &t.Output, &t.Control, &t.Local} {
+		*f = *f&^0xffff | uint32(le.Uint16(b[2*i:]))
+	}
+	t.Discipline = b[8]
+	copy(t.Chars[:termioChars], b[9:])
+}
+
+// PutTermio encodes t as a struct termio into the first SizeofTermio bytes of b.
+func (t Termios) PutTermio(b []byte) {
+	for i, f := range [...]uint32{t.Input, t.Output, t.Control, t.Local} {
+		le.PutUint16(b[2*i:], uint16(f))
+	}
+	b[8], b[9+termioChars] = t.Discipline, 0
+	copy(b[9:], t.Chars[:termioChars])
+}
+
+// Locked returns t with the bits and characters of old whose bits are set in mask (TIOCSLCKTRMIOS).
+func (t Termios) Locked(old, mask Termios) Termios {
+	for _, f := range [...]struct {
+		now       *uint32
+		old, mask uint32
+	}{
+		{&t.Input, old.Input, mask.Input}, {&t.Output, old.Output, mask.Output},
+		{&t.Control, old.Control, mask.Control}, {&t.Local, old.Local, mask.Local},
+	} {
+		*f.now = *f.now&^f.mask | f.old&f.mask
+	}
+	if mask.Discipline != 0 {
+		t.Discipline = old.Discipline
+	}
+	for i := range t.Chars {
+		if mask.Chars[i] != 0 {
+			t.Chars[i] = old.Chars[i]
+		}
+	}
+	return t
 }
 
 // Winsize is struct winsize: the size of a terminal, in characters and in pixels.

@@ -29,6 +29,12 @@ func openFiles(t *testing.T) map[int]bool {
 // memory can be accessed.
 func asOnLinux(t *testing.T, s *sequence) {
 	t.Helper()
+	asOnLinuxBy(t, s, newCaller)
+}
+
+// asOnLinuxBy does the work of asOnLinux with a function that returns a caller.
+func asOnLinuxBy(t *testing.T, s *sequence, newCaller func(t testing.TB, size int) (Caller, *flatMemory)) {
+	t.Helper()
 	want := onLinux(t, s)
 	for _, memory := range []string{"shared", "copied", "copied by a scratch buffer"} {
 		c, m := newCaller(t, seqMemory)

@@ -13,11 +13,15 @@ import (
 // (out). size is 0 for other requests.
 func Argument(request int) (size int, out bool) {
 	switch request {
-	case linux.TCGETS:
+	case linux.TCGETS, linux.TIOCGLCKTRMIOS:
 		return linux.SizeofTermios, true
+	case linux.TCGETA:
+		return linux.SizeofTermio, true
+	case linux.TCSETA, linux.TCSETAW, linux.TCSETAF:
+		return linux.SizeofTermio, false
 	case linux.TCGETS2:
 		return linux.SizeofTermios2, true
-	case linux.TCSETS, linux.TCSETSW, linux.TCSETSF:
+	case linux.TCSETS, linux.TCSETSW, linux.TCSETSF, linux.TIOCSLCKTRMIOS:
 		return linux.SizeofTermios, false
 	case linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETSF2:
 		return linux.SizeofTermios2, false
@@ -102,8 +106,24 @@ func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.line.Settings().Put(arg)
-	case linux.TCSETS, linux.TCSETSW, linux.TCSETSF, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETSF2:
+	case linux.TCGETA:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.line.Settings().PutTermio(arg)
+	case linux.TCSETS, linux.TCSETSW, linux.TCSETSF, linux.TCSETS2, linux.TCSETS2 + 1, linux.TCSETSF2,
+		linux.TCSETA, linux.TCSETAW, linux.TCSETAF:
 		return t.set(c, request, arg)
+	case linux.TIOCGLCKTRMIOS:
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.locks.Put(arg)
+	case linux.TIOCSLCKTRMIOS:
+		if !c.May(linux.CAP_SYS_ADMIN) {
+			return linux.EPERM
+		}
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.locks = linux.ParseTermios(arg)
 	case linux.TIOCGWINSZ:
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -146,21 +166,23 @@ func (t *Terminal) request(c Caller, master bool, request int, arg []byte) linux
 	return 0
 }
 
-// set implements TCSETS and its variants. TCSETSW does not wait for output, because output takes no time.
+// set implements TCSETS, TCSETA and their variants. TCSETSW does not wait for output, because output takes no time.
 func (t *Terminal) set(c Caller, request int, arg []byte) linux.Errno {
 	if errno := t.inForeground(c, linux.SIGTTOU); errno != 0 {
 		return errno
 	}
 	t.mu.Lock()
-	s := linux.ParseTermios(arg)
-	if len(arg) < linux.SizeofTermios2 {
-		old := t.line.Settings()
+	old := t.line.Settings()
+	s := old
+	if len(arg) == linux.SizeofTermio {
+		s.SetTermio(arg)
+	} else if s = linux.ParseTermios(arg); len(arg) < linux.SizeofTermios2 {
 		s.InSpeed, s.OutSpeed = old.InSpeed, old.OutSpeed
 	}
-	if request == linux.TCSETSF || request == linux.TCSETSF2 {
+	if request == linux.TCSETSF || request == linux.TCSETSF2 || request == linux.TCSETAF {
 		t.line.FlushInput()
 	}
-	t.line.Set(s)
+	t.line.Set(s.Locked(old, t.locks))
 	signals := t.line.Signals()
 	t.mu.Unlock()
 	t.deliver(signals)
