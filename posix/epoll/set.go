@@ -88,7 +88,13 @@ func (e *Set) Queue() *file.Queue                { return &e.q }
 func (e *Set) Mode() uint32                      { return 0o600 }
 func (e *Set) Read(b []byte) (int, linux.Errno)  { return 0, linux.EINVAL }
 func (e *Set) Write(b []byte) (int, linux.Errno) { return 0, linux.EINVAL }
+
+// wants reports whether the item is asked again after events of its file. A socket that notifies of PollOut may be ready for
+// PollBand too.
 func (it *item) wants(ev file.Events) bool {
+	if ev&file.PollOut != 0 {
+		ev |= file.PollBand
+	}
 	return uint32(ev)&(it.event.Events|uint32(file.PollAlways)) != 0
 }
 func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET != 0 }

@@ -85,6 +85,10 @@ func (p *pipe) notify(kind int, e file.Events) {
 	}
 }
 
+// full reports whether a write of Atomic bytes finds no room. Writers wait only for a full pipe, so a read from a pipe that is not
+// full need not notify them. The caller holds mu.
+func (p *pipe) full() bool { return p.size-p.held < Atomic }
+
 func (e *End) Queue() *file.Queue { return &e.q }
 func (e *End) Mode() uint32       { return linux.S_IFIFO | 0o600 }
 
@@ -111,7 +115,7 @@ func (e *End) Events() file.Events {
 		}
 	}
 	if e.does[writes] {
-		if p.size-p.held >= Atomic {
+		if !p.full() {
 			ev |= file.PollOut
 		}
 		if p.ends[reads] == 0 {
@@ -141,10 +145,13 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 	}
 	first := copy(b[:n], p.ring[p.start:])
 	copy(b[first:n], p.ring)
+	was := p.full()
 	p.start = (p.start + n) % p.size
 	p.held -= n
 	p.mu.Unlock()
-	p.notify(writes, file.PollOut)
+	if was {
+		p.notify(writes, file.PollOut)
+	}
 	return n, 0
 }
 

@@ -20,7 +20,9 @@ type Mailbox struct {
 	failure  linux.Errno // error that the reader gets once, after the last message
 
 	Reader  *file.Queue              // notified when a message arrives
-	writers map[*file.Queue]struct{} // wait queues of the senders that found no room in the mailbox; notified when there is room
+	// writers are the wait queues of the senders that found no room in the mailbox, and of those that are notified of every
+	// message that is received.
+	writers map[*file.Queue]struct{}
 }
 
 // Message is the data of one send call, with the descriptors that it passes. A read of a stream joins the data of successive
@@ -59,6 +61,9 @@ func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (in
 	l.Data = append([]byte(nil), l.Data...)
 	m.messages = append(m.messages, l)
 	m.size += l.size()
+	if writer.WantsEvery() {
+		m.wantRoom(writer)
+	}
 	m.mu.Unlock()
 	m.Reader.Notify(file.PollIn)
 	return len(l.Data), 0
@@ -153,10 +158,16 @@ func (m *Mailbox) shift() {
 	}
 }
 
-// waitingWriters returns the writers to notify and clears the set. The caller holds mu.
+// waitingWriters returns the writers to notify. Only those remain in the set that are notified of every message that is received
+// (EPOLLET). The caller holds mu.
 func (m *Mailbox) waitingWriters() map[*file.Queue]struct{} {
 	writers := m.writers
 	m.writers = nil
+	for w := range writers {
+		if w.WantsEvery() && len(m.messages) > 0 {
+			m.wantRoom(w)
+		}
+	}
 	return writers
 }
 
