@@ -88,7 +88,8 @@ func (p *Process) reportFile(o *file.Description) func(file.Owner, int, file.Eve
 
 // setOwner implements F_SETOWN and F_SETOWN_EX. Errors: ESRCH.
 func (p *Process) setOwner(o *file.Description, kind, id int32) Errno {
-	if s, ok := p.terminals.Signals().(FileSignals); ok && id != 0 && !s.HasOwner(kind, id) {
+	s, ok := p.terminals.Signals().(FileSignals)
+	if id != 0 && (ok && !s.HasOwner(kind, id) || !ok && kind == linux.F_OWNER_PID && id != p.credentials.PID) {
 		return linux.ESRCH
 	}
 	who := p.Identity()

@@ -337,8 +337,8 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 		if request == linux.SIOCOUTQ {
 			return f.Unsent(), 0
 		}
-		if t, ok := f.(socket.Urgent); ok && request == linux.SIOCATMARK {
-			return t.AtMark(), 0
+		if t, ok := f.(socket.Marked); ok && request == linux.SIOCATMARK {
+			return t.AtMark()
 		}
 	case *treeFile:
 		if a := f.Attr(); request == linux.FIONREAD && a.Mode.Type() == fs.Regular {

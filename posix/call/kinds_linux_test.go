@@ -1,6 +1,7 @@
 package call
 
 import (
+	"strings"
 	"testing"
 
 	"loam/abi/linux"
@@ -161,11 +162,14 @@ func TestKindsOfRequestsAsOnLinux(t *testing.T) {
 		}
 		for _, request := range []uint64{
 			linux.FIONBIO, linux.FIOCLEX, linux.FIONCLEX, linux.TCGETS, linux.TCSETS, linux.TIOCGWINSZ,
-			linux.TIOCSWINSZ, linux.TIOCGPGRP, linux.TIOCSCTTY, linux.TCSBRK, linux.TIOCGPTN, linux.BLKGETSIZE64, linux.BLKSSZGET, linux.BLKROGET,
+			linux.TIOCSWINSZ, linux.TIOCGPGRP, linux.TIOCSCTTY, linux.TCSBRK, linux.TIOCGPTN, linux.BLKGETSIZE64, linux.BLKSSZGET, linux.BLKROGET, linux.SIOCATMARK,
 			0, minus,
 		} {
 			s.word(argument, 0, 0, 0, 0, 0)
 			s.call(linux.SYS_IOCTL, fd, request, at(argument))
+			if request == linux.SIOCATMARK && strings.HasPrefix(k.kind, "UDP") {
+				continue // Linux reads a struct ifreq before it rejects the request
+			}
 			s.call(linux.SYS_IOCTL, fd, request, noAddress)
 		}
 		s.call(linux.SYS_FCNTL, fd, linux.F_GETFL)

@@ -93,7 +93,7 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 		{linux.IPPROTO_IP, linux.IP_ORIGDSTADDR, []uint32{7, 0}},
 		{linux.IPPROTO_IP, linux.IP_FREEBIND, []uint32{7, 0}},
 		{linux.IPPROTO_IP, linux.IP_BIND_ADDRESS_NO_PORT, []uint32{7, 0}},
-		{linux.IPPROTO_IP, linux.IP_MULTICAST_ALL, []uint32{0, 1}},
+		{linux.IPPROTO_IP, linux.IP_MULTICAST_ALL, []uint32{0, 2, 1}},
 		{linux.IPPROTO_IP, linux.IP_RECVERR, []uint32{2, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_V6ONLY, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, []uint32{1, 255, 256, 1<<32 - 1, 1<<32 - 2}},
@@ -108,10 +108,6 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 	}
 	for _, k := range s.socketKinds() {
 		for _, o := range options {
-			isGroup := o.level == linux.IPPROTO_IP && (o.name == linux.IP_MULTICAST_TTL || o.name == linux.IP_MULTICAST_LOOP || o.name == linux.IP_MULTICAST_ALL)
-			if isGroup && (k.kind == "TCP" || k.kind == "TCP6") {
-				continue // only datagram sockets have groups on Loam
-			}
 			if o.level == linux.SOL_SOCKET && o.name == linux.SO_REUSEPORT && (k.kind == "Unix" || k.kind == "Unix pair") {
 				continue // newer releases return EOPNOTSUPP
 			}

@@ -21,7 +21,8 @@ func TestOwnersAsOnLinux(t *testing.T) {
 			s.call(linux.SYS_FCNTL, fd, linux.F_GETOWN_EX, at(owner))
 		}
 		look()
-		for _, id := range []uint64{0, 1 << 31} {
+		const noProcess = 1<<31 - 1
+		for _, id := range []uint64{0, 1 << 31, noProcess} {
 			s.call(linux.SYS_FCNTL, fd, linux.F_SETOWN, id)
 			look()
 		}

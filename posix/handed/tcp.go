@@ -219,9 +219,9 @@ func (s *Socket) queued(request int) int {
 	return s.host.Queued(request)
 }
 
-func (s *Socket) Buffered() int { return s.queued(linux.FIONREAD) }
-func (s *Socket) Unsent() int   { return s.queued(linux.SIOCOUTQ) }
-func (s *Socket) AtMark() int   { return s.queued(linux.SIOCATMARK) }
+func (s *Socket) Buffered() int              { return s.queued(linux.FIONREAD) }
+func (s *Socket) Unsent() int                { return s.queued(linux.SIOCOUTQ) }
+func (s *Socket) AtMark() (int, linux.Errno) { return s.queued(linux.SIOCATMARK), 0 }
 
 // TakesStack reports that reads and writes accept memory on the caller's stack: see Description.TakesStack.
 func (s *Socket) TakesStack() bool { return true }

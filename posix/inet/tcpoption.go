@@ -234,6 +234,9 @@ func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	if _, ok := harmless(tcpHarmless, key); ok {
 		return s.Recall(key), 0
 	}
+	if value, ok := s.groupOption(key); ok {
+		return value, 0
+	}
 	switch key {
 	case timestamp, timestampNS:
 		return socket.BoolValue(s.isStamped(key)), 0
@@ -323,6 +326,9 @@ func (s *TCPSocket) setOwnOption(level, name int, value []byte) linux.Errno {
 	}
 	if isTruth, ok := harmless(tcpHarmless, key); ok {
 		return s.rememberHarmless(key, isTruth, value)
+	}
+	if errno, ok := s.setGroupOption(key, value); ok {
+		return errno
 	}
 	if level == linux.SOL_SOCKET {
 		return s.Base.SetOption(name, value)

@@ -389,12 +389,12 @@ func (s *TCPSocket) RecvUrgent(b []byte, flags int) (socket.Received, linux.Errn
 	return r, 0
 }
 
-// AtMark returns 1 if the next byte to read is the urgent byte, and 0 otherwise (SIOCATMARK).
-func (s *TCPSocket) AtMark() int {
+// AtMark implements socket.Marked.
+func (s *TCPSocket) AtMark() (int, linux.Errno) {
 	if c := s.conn.Load(); c != nil && c.AtMark() {
-		return 1
+		return 1, 0
 	}
-	return 0
+	return 0, 0
 }
 
 func (s *TCPSocket) TakeError() linux.Errno {

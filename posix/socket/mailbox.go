@@ -19,7 +19,7 @@ type Mailbox struct {
 	refused  bool        // the reader has closed, so no more messages are accepted
 	failure  linux.Errno // error that the reader gets once, after the last message
 
-	Reader  *file.Queue              // notified when a message arrives
+	Reader *file.Queue // notified when a message arrives
 	// writers are the wait queues of the senders that found no room in the mailbox, and of those that are notified of every
 	// message that is received.
 	writers map[*file.Queue]struct{}

@@ -236,6 +236,11 @@ func DropControl(list []Control) {
 type Urgent interface {
 	// RecvUrgent receives the urgent byte, and never waits for it.
 	RecvUrgent(b []byte, flags int) (Received, linux.Errno)
-	// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise.
-	AtMark() int
+	Marked
+}
+
+// Marked is a socket that supports SIOCATMARK.
+type Marked interface {
+	// AtMark returns 1 if the next byte is the urgent one, and 0 otherwise. Errors: EOPNOTSUPP.
+	AtMark() (int, linux.Errno)
 }

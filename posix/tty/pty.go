@@ -25,7 +25,7 @@ type Terminal struct {
 	mu        sync.Mutex // guards the fields below; not held while waiters are notified or signals are sent
 	line      *terminal.Line
 	locks     linux.Termios // settings that programs cannot change (TIOCSLCKTRMIOS)
-	master    *Master // nil: the master is closed
+	master    *Master       // nil: the master is closed
 	slaves    []*Slave
 	opened    bool // a slave has been opened
 	locked    bool // set by TIOCSPTLCK: the slave cannot be opened

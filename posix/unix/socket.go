@@ -519,6 +519,14 @@ func (s *Socket) Buffered() int {
 	return 0
 }
 
+// AtMark implements socket.Marked. Unix sockets send no urgent data.
+func (s *Socket) AtMark() (int, linux.Errno) {
+	if !s.stream() {
+		return 0, linux.EOPNOTSUPP
+	}
+	return 0, 0
+}
+
 func (s *Socket) Unsent() int {
 	if _, out := s.boxes(); out != nil {
 		return out.Queued()
