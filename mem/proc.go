@@ -94,6 +94,8 @@ type share struct {
 // are present in the object, whether or not this process has used them. Pss divides a private page by the number of
 // processes that share it after a fork.
 func (m *Map) Smaps(from uint64, size int) (text []byte, next uint64) {
+	const perRegion, most = 1 << 10, 1 << 16 // sizes in bytes: of the text of a region, and of the first allocation
+	text = make([]byte, 0, min(size, most)+perRegion)
 	m.lock()
 	defer m.unlock()
 	for r := m.regions.find(from); r != nil; r = m.regions.find(r.end) {

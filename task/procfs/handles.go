@@ -29,11 +29,13 @@ func (h handle) Sync() error { return linux.EINVAL }
 func (h handle) Close() error { return nil }
 
 // textHandle is an open file with a text. A read at offset 0 generates the text, because programs rewind a file to read it
-// again. If the text has parts, a read generates only the parts that it returns.
+// again. If the text has parts, a read generates only the parts that it returns, and drops the text before its offset. A later
+// read at a smaller offset generates the text from its start.
 type textHandle struct {
 	handle
 	mu   sync.Mutex
 	text []byte
+	at   int64 // offset of text in the file
 	made bool
 	more bool   // the text has further parts
 	next uint64 // where the next part begins
@@ -43,28 +45,38 @@ type textHandle struct {
 func (h *textHandle) ReadAt(b []byte, offset int64) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if offset == 0 || !h.made {
+	if offset < h.at || offset == 0 || !h.made {
 		if err := h.start(); err != nil {
 			return 0, err
 		}
 	}
-	for h.more && offset+int64(len(b)) > int64(len(h.text)) {
+	for h.more && offset+int64(len(b)) > h.at+int64(len(h.text)) {
+		h.drop(offset)
 		p, _, err := h.node.process()
 		if err != nil {
 			return 0, err
 		}
-		part, next := h.node.what.part(p, h.next, int(offset)+len(b)-len(h.text))
-		h.text, h.next, h.more = append(h.text, part...), next, next != 0
+		part, next := h.node.what.part(p, h.next, int(offset-h.at)+len(b)-len(h.text))
+		if len(h.text) > 0 {
+			part = append(h.text, part...)
+		}
+		h.text, h.next, h.more = part, next, next != 0
 	}
-	if offset >= int64(len(h.text)) {
+	if offset >= h.at+int64(len(h.text)) {
 		return 0, nil
 	}
-	return copy(b, h.text[offset:]), nil
+	return copy(b, h.text[offset-h.at:]), nil
+}
+
+// drop removes the text before an offset of the file.
+func (h *textHandle) drop(offset int64) {
+	n := min(int(offset-h.at), len(h.text))
+	h.text, h.at = h.text[n:], h.at+int64(n)
 }
 
 // start generates the text, or starts a text with parts.
 func (h *textHandle) start() error {
-	h.text, h.next, h.more = nil, 0, h.node.what.part != nil
+	h.text, h.at, h.next, h.more = nil, 0, 0, h.node.what.part != nil
 	if !h.more {
 		p, s, err := h.node.process()
 		if err != nil {

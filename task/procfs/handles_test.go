@@ -64,4 +64,20 @@ func TestSmapsInParts(t *testing.T) {
 	if n, err := h.ReadAt(b, 8000); n != 0 || err != nil {
 		t.Errorf("the read after the end returns %d, %v", n, err)
 	}
+	p.generated = 0
+	var whole []byte
+	for n := len(b); n == len(b); { // a size that is no multiple of a line
+		n, _ = h.ReadAt(b[:13], int64(len(whole)))
+		whole = append(whole, b[:n]...)
+		n += len(b) - 13
+		if len(h.text) > 32 {
+			t.Fatalf("%d bytes of text are kept", len(h.text))
+		}
+	}
+	if want, _ := (&many{regions: 1000}).Smaps(0, 1<<20); string(whole) != string(want) || p.generated != 1000 {
+		t.Errorf("%d bytes are read, want %d; %d lines were generated", len(whole), len(want), p.generated)
+	}
+	if n, err := h.ReadAt(b, 16); n != len(b) || err != nil || string(b) != "0000002\n0000003\n" {
+		t.Errorf("a read of an earlier offset returns %d, %v: %q", n, err, b)
+	}
 }
