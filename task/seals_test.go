@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"loam/abi/linux"
 	"loam/mem"
 )
@@ -64,11 +62,8 @@ func TestSealsAndMappingsAsOnLinux(t *testing.T) {
 // sealedOnLinux returns the results of sealed on Linux.
 func sealedOnLinux(t *testing.T, seal, prot, flags uint64) []int64 {
 	t.Helper()
-	fd, err := unix.MemfdCreate("name", unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
+	fd := memfdOnLinux(t)
+	defer syscall.Close(fd)
 	return sealed(func(number int, args ...uint64) int64 {
 		var a [6]uintptr
 		for i := range args {

@@ -89,8 +89,8 @@ func (e *Set) Mode() uint32                      { return 0o600 }
 func (e *Set) Read(b []byte) (int, linux.Errno)  { return 0, linux.EINVAL }
 func (e *Set) Write(b []byte) (int, linux.Errno) { return 0, linux.EINVAL }
 
-// wants reports whether the item is asked again after events of its file. A socket that notifies of PollOut may be ready for
-// PollBand too.
+// wants reports whether events of the file may make the item ready. A socket that notifies of PollOut may also be ready for
+// PollBand.
 func (it *item) wants(ev file.Events) bool {
 	if ev&file.PollOut != 0 {
 		ev |= file.PollBand
