@@ -83,6 +83,7 @@ func (o *Description) ask(fd int, report func(Owner, int, Events)) {
 		o.Queue().Remove(&old.watch)
 	}
 	o.Queue().WantEvery()
+	o.Queue().owned.Store(true)
 	o.Queue().Add(&a.watch)
 	o.File.Events() // a call of Events makes the file report its next event
 }

@@ -34,6 +34,8 @@ type Queue struct {
 	list atomic.Pointer[[]*Watch]
 	edge atomic.Bool // a waiter needs a notification for every arrival of data (edge-triggered), not only for the first
 
+	owned atomic.Bool // the file has an owner, which gets signals (F_SETOWN)
+
 	wanted func() // if not nil, called after each Add, because the file must report events from then on
 }
 
@@ -44,6 +46,9 @@ func (q *Queue) OnAdd(f func()) { q.wanted = f }
 // whether a waiter has called WantEvery.
 func (q *Queue) WantEvery()       { q.edge.Store(true) }
 func (q *Queue) WantsEvery() bool { return q.edge.Load() }
+
+// Owned reports whether the file has an owner, which gets signals (F_SETOWN).
+func (q *Queue) Owned() bool { return q.owned.Load() }
 
 // Add registers a watch.
 func (q *Queue) Add(w *Watch) {

@@ -8,6 +8,7 @@ package pipe
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"loam/abi/linux"
@@ -89,6 +90,9 @@ func (p *pipe) notify(kind int, e file.Events) {
 // full need not notify them. The caller holds mu.
 func (p *pipe) full() bool { return p.size-p.held < Atomic }
 
+// owned reports whether a write end has an owner, which gets a signal for each read. The caller holds mu.
+func (p *pipe) owned() bool { return slices.ContainsFunc(p.watched[writes], (*file.Queue).Owned) }
+
 func (e *End) Queue() *file.Queue { return &e.q }
 func (e *End) Mode() uint32       { return linux.S_IFIFO | 0o600 }
 
@@ -145,7 +149,7 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 	}
 	first := copy(b[:n], p.ring[p.start:])
 	copy(b[first:n], p.ring)
-	was := p.full()
+	was := p.full() || p.owned()
 	p.start = (p.start + n) % p.size
 	p.held -= n
 	p.mu.Unlock()

@@ -132,7 +132,7 @@ func (s Spliced) give(b []byte) (int, linux.Errno) {
 func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
-	done, errno, was := 0, linux.Errno(0), p.full()
+	done, errno, was := 0, linux.Errno(0), p.full() || p.owned()
 	for done < n && p.held > 0 {
 		var got int
 		if got, errno = to.give(p.front(n - done)); errno != 0 || got == 0 {
