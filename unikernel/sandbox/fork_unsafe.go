@@ -264,8 +264,8 @@ func (c *child) wakeStage() {
 	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.shared.ready)), futexWake, 1, 0, 0, 0)
 }
 
-// awaitListener waits until the child has installed the filter, and returns its listener. It also looks from time to time
-// whether the child has been killed, because a dead child wakes nobody.
+// awaitListener waits until the child has installed the filter, and returns its listener. It also checks periodically
+// whether the child was killed, because a killed child does not wake the stage.
 func (c *child) awaitListener(pid int) (int, error) {
 	pause := unix.NsecToTimespec(int64(10 * time.Millisecond))
 	for {

@@ -211,8 +211,8 @@ func TestProbe(t *testing.T) {
 }
 
 // BenchmarkStart measures the time from Start to the end of a program that does nothing. For comparison it also
-// measures the same program without a sandbox. CPU time, page faults and switches are those of this process and its
-// children; they depend less on the load of the machine than the time.
+// measures the same program without a sandbox. It reports the CPU time, page faults and voluntary context switches of this
+// process and its children, because these figures depend less on the load of the machine than the time.
 func BenchmarkStart(b *testing.B) {
 	program := filepath.Join(b.TempDir(), "view")
 	cmd := exec.Command("go", "build", "-o", program, "./testdata/view")
@@ -246,7 +246,7 @@ func BenchmarkStart(b *testing.B) {
 	})
 }
 
-// usage is what this process and its children have used.
+// usage counts the resources that this process and its children have used.
 type usage struct{ cpu, faults, switches int64 }
 
 func used() (u usage) {
