@@ -119,10 +119,7 @@ func checkRuntime(f *elf.File) error {
 		if err != nil {
 			return err
 		}
-		if !mayBeOwn(fn.name) {
-			continue
-		}
-		pkg, ok := ownPackage(string(fn.name))
+		pkg, ok := ownPackage(fn.name)
 		if !ok {
 			continue
 		}
@@ -168,35 +165,29 @@ func (t *funcTable) source() (string, error) {
 	return "", fmt.Errorf("%w: it has no runtime.main", ErrProgram)
 }
 
-// mayBeOwn reports whether ownPackage can find a package for a function. It needs no string.
-func mayBeOwn(function []byte) bool {
-	if bytes.HasPrefix(function, []byte("_rt0_")) {
-		return true
-	}
-	return slices.ContainsFunc(ownPackages, func(own string) bool {
-		return len(function) > len(own) && string(function[:len(own)]) == own
-	})
-}
-
 // ownPackages are the packages, with all packages below them, on whose functions the hook for system calls and the
 // filter of system calls (package seal) rely.
 var ownPackages = []string{"runtime", "internal/runtime", "internal/abi", "internal/bytealg", "internal/cpu", "syscall", "loamguest"}
 
 // ownPackage returns the package of a function if it is one of ownPackages. The program's entry point,
 // _rt0_amd64_linux, counts as a function of package runtime.
-func ownPackage(function string) (string, bool) {
-	if strings.HasPrefix(function, "_rt0_") {
+func ownPackage(function []byte) (string, bool) {
+	begins := func(with string) bool { return bytes.HasPrefix(function, []byte(with)) }
+	if begins("_rt0_") {
 		return "runtime", true
 	}
-	slash := strings.LastIndexByte(function, '/') + 1
-	dot := strings.IndexByte(function[slash:], '.')
-	if dot < 0 || strings.HasPrefix(function, "go:") || strings.HasPrefix(function, "type:") {
+	slash := bytes.LastIndexByte(function, '/') + 1
+	dot := bytes.IndexByte(function[slash:], '.')
+	if dot < 0 || begins("go:") || begins("type:") {
 		return "", false
 	}
 	pkg := function[:slash+dot]
-	return pkg, slices.ContainsFunc(ownPackages, func(own string) bool {
-		return pkg == own || strings.HasPrefix(pkg, own+"/")
-	})
+	for _, own := range ownPackages {
+		if len(pkg) >= len(own) && string(pkg[:len(own)]) == own && (len(pkg) == len(own) || pkg[len(own)] == '/') {
+			return string(pkg), true
+		}
+	}
+	return "", false
 }
 
 // isOwn reports whether a source file belongs to the standard library, whose folders are below src. With -trimpath src

@@ -43,7 +43,7 @@ func eachSymbol(f *elf.File, yield func(symbol)) (ok bool, err error) {
 			value:   binary.LittleEndian.Uint64(b[8:]), size: binary.LittleEndian.Uint64(b[16:]),
 		})
 	}
-	return true, nil
+	return len(table) > 0, nil
 }
 
 // text returns the text at an offset of a table of texts, each of which ends with a zero byte. It is empty if the offset

@@ -6,8 +6,8 @@
 package main
 
 import (
-	"encoding/binary"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"time"
@@ -123,7 +123,10 @@ func (c *calls) read() {
 		for _, name := range names {
 			stat(dir, name)
 			fd := open(dir, name, unix.O_RDONLY)
-			_, err := unix.Pread(fd, c.content, 0)
+			n, err := unix.Pread(fd, c.content, 0)
+			if err == nil && n != len(c.content) {
+				err = io.ErrUnexpectedEOF
+			}
 			check(err)
 			unix.Close(fd)
 		}
@@ -161,11 +164,8 @@ func (c *calls) walk(dir int, files func(dir int, names []string), after func(pa
 		if n == 0 {
 			break
 		}
-		for rest := c.entries[:n]; len(rest) > 0; rest = rest[binary.NativeEndian.Uint16(rest[16:]):] {
-			name := unix.ByteSliceToString(rest[19:])
-			if name == "." || name == ".." {
-				continue
-			}
+		_, _, found := unix.ParseDirent(c.entries[:n], -1, nil)
+		for _, name := range found {
 			if st := stat(listed, name); st.Mode&unix.S_IFMT == unix.S_IFDIR {
 				folders = append(folders, name)
 			} else {
