@@ -88,12 +88,13 @@ func (s *Space) Apply(changes []Change) error {
 	defer s.mu.Unlock()
 	var stale extent
 	var err error
+	kept := len(s.gone)
 	for i := range changes {
 		if err = s.change(&changes[i], &stale); err != nil {
 			break
 		}
 	}
-	s.flush(stale)
+	s.flush(stale, len(s.gone) > kept)
 	return err
 }
 
@@ -193,18 +194,19 @@ func flagsOf(rights space.Rights) uint64 {
 // flush flushes stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
 // calling CPU uses the space, so no other CPU is interrupted.
 //
-// An idle CPU does not use a stale translation, but it may read a removed table speculatively. Such tables are kept until the
-// CPU has flushed its translations. Only if there are many of them, the CPU is interrupted, and flush waits for it.
-func (s *Space) flush(stale extent) {
+// An idle CPU does not use a stale translation, but it may read a removed table speculatively. Such tables are kept until a
+// later flush finds that the CPU has flushed its translations. Only if there are many of them, the CPU is interrupted, and flush
+// waits for it. removed reports whether tables were removed since the last flush.
+func (s *Space) flush(stale extent, removed bool) {
 	const (
 		few  = 32 // number of pages; for more, a flush of all translations is faster
 		many = 16 // number of tables
 	)
-	if stale.end == 0 && len(s.gone) == 0 {
+	if stale.end == 0 && !removed {
 		return
 	}
 	count := (stale.end - stale.start) / amd64.PageSize
-	if count > few || len(s.gone) > 0 {
+	if count > few || removed {
 		count = 0
 	}
 	if atomic.LoadUint64(s.active) != 0 {

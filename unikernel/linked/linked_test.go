@@ -84,12 +84,20 @@ func TestRefused(t *testing.T) {
 // Check and Functions do not panic, whatever a file contains.
 func FuzzCheck(f *testing.F) {
 	content := link(f, empty, "-ldflags=-w")
-	f.Add(uint32(0), uint64(0))
-	f.Add(uint32(32), ^uint64(0))
-	f.Fuzz(func(t *testing.T, at uint32, word uint64) {
+	plain, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		f.Fatal(err)
+	}
+	// The areas that are changed, of at most 8 KiB each: the headers and the two tables.
+	starts := []uint64{0, plain.Section(".gopclntab").Offset, plain.Section(".symtab").Offset}
+	for area := range starts {
+		f.Add(uint8(area), uint32(0), uint64(0))
+		f.Add(uint8(area), uint32(32), ^uint64(0))
+	}
+	f.Fuzz(func(t *testing.T, area uint8, at uint32, word uint64) {
 		changed := bytes.Clone(content)
-		// Only the first 8 KiB are changed, which contain the headers.
-		binary.LittleEndian.PutUint64(changed[int(at)%(1<<13):], word)
+		here := changed[starts[int(area)%len(starts)]:]
+		binary.LittleEndian.PutUint64(here[int(at)%min(1<<13, len(here)-7):], word)
 		file, err := elf.NewFile(bytes.NewReader(changed))
 		if err != nil {
 			return
