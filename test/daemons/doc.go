@@ -13,7 +13,9 @@
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
 // as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
 // increase. During a load, the use of memory is printed every minute; with the image's changes in memory (-o snapshot), it
-// includes the data that the server has written. With -writable, each server has a copy of the image that it changes. The output of the commands in testdata/mix.list, one on each line, must be
+// includes the data that the server has written. With -writable, each machine has a copy of the image, and changes the copy.
+//
+// The output of the commands in testdata/mix.list, one on each line, must be
 // the same as on Linux. Without -daemons, these commands run once, in a root folder with programs of this system. With the race
 // detector, no test runs: servers and kernel are separate programs.
 package daemons
