@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Slab is the sum of SReclaimable and SUnreclaim, as on Linux. SUnreclaim is what the last garbage collection has left.
+// Slab is the sum of SReclaimable and SUnreclaim, as on Linux. SUnreclaim counts the objects that the last garbage
+// collection has left.
 func TestMeminfoHeap(t *testing.T) {
 	text := (&Figures{Total: 64 << 20, Heap: 5 << 20, HeapLive: 3 << 20}).Meminfo()
 	for _, want := range []string{
