@@ -86,7 +86,7 @@ func (s *System) figures(f Figures) *procfs.Figures {
 	for _, p := range s.processes {
 		r.Used.Add(p.used())
 	}
-	if r.Heap = kernelHeap(); f.UserPages != nil {
+	if r.Heap, r.HeapLive = kernelHeap(); f.UserPages != nil {
 		r.UserPages = f.UserPages()
 	}
 	r.Running, r.Tasks = s.running()
@@ -109,9 +109,11 @@ func (s *System) memoryUse() (private, files, dirty uint64) {
 	return private, uint64(pages), uint64(changed)
 }
 
-// kernelHeap returns the bytes of objects in the heap of the kernel.
-func kernelHeap() uint64 {
-	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(sample)
-	return sample[0].Value.Uint64()
+// kernelHeap returns the bytes of objects in the heap of the kernel, and of the objects that were reachable at the last garbage
+// collection.
+func kernelHeap() (all, live uint64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(samples)
+	all = samples[0].Value.Uint64()
+	return all, min(all, samples[1].Value.Uint64())
 }

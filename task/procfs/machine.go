@@ -25,7 +25,8 @@ type Figures struct {
 	Private, Files, Dirty, Committed uint64
 	Killed                           int64 // number of processes killed because memory ran out
 	UserPages                        UserPages
-	Heap                             uint64 // size of the objects in the heap of the kernel in bytes
+	// Bytes in the heap of the kernel: all objects, and the objects that were reachable at the last garbage collection.
+	Heap, HeapLive uint64
 }
 
 // UserPages holds the numbers of physical pages used for Linux programs. The pages that only All counts are the memory of
@@ -97,10 +98,10 @@ func (f *Figures) Meminfo() string {
 	row("AnonPages", private*kB)
 	row("Mapped", 0)
 	row("Shmem", 0)
-	row("KReclaimable", 0)
+	row("KReclaimable", (f.Heap-f.HeapLive)>>10)
 	row("Slab", f.Heap>>10)
-	row("SReclaimable", 0)
-	row("SUnreclaim", f.Heap>>10)
+	row("SReclaimable", (f.Heap-f.HeapLive)>>10) // at most: objects that were allocated since the last collection count, too
+	row("SUnreclaim", f.HeapLive>>10)
 	row("PageTables", uint64(f.UserPages.Tables)*kB)
 	row("CommitLimit", total>>10)
 	row("Committed_AS", f.Committed*kB)

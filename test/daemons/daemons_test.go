@@ -17,10 +17,11 @@ import (
 )
 
 var (
-	seconds = flag.Int("seconds", 2, "how long each load lasts")
-	cpus    = flag.Int("cpus", 2, "CPUs of the machines")
-	run     = flag.Bool("daemons", false, "run the test; its root takes some minutes to install, and 1.2 GB")
-	onLinux = flag.Bool("linux", false, "run the scripts on this Linux, in namespaces of their own")
+	seconds  = flag.Int("seconds", 2, "how long each load lasts")
+	cpus     = flag.Int("cpus", 2, "CPUs of the machines")
+	run      = flag.Bool("daemons", false, "run the test; its root takes some minutes to install, and 1.2 GB")
+	writable = flag.Bool("writable", false, "run each server on a copy of the image that it changes, in place of a snapshot in memory")
+	onLinux  = flag.Bool("linux", false, "run the scripts on this Linux, in namespaces of their own")
 )
 
 // servers are the names of the servers, each of which has a script in testdata.
@@ -45,7 +46,7 @@ func TestServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience())
 			defer cancel()
-			cmd := onLoam(ctx, loam, root, scripts, name, *seconds)
+			cmd := onLoam(ctx, loam, changeable(t, root), scripts, name, *seconds)
 			if *onLinux {
 				cmd = linuxCommand(ctx, root, scripts, name, *seconds)
 			}
@@ -78,10 +79,21 @@ func scriptFolder(t *testing.T) string {
 	return dir
 }
 
+// changeable returns a copy of the image with -writable, and otherwise the root itself, whose changes are kept in memory.
+func changeable(t *testing.T, root string) string {
+	t.Helper()
+	if !*writable || !strings.HasSuffix(root, ".ext4") {
+		return root
+	}
+	copied := filepath.Join(t.TempDir(), "root.ext4")
+	copyImage(t, root, copied)
+	return copied
+}
+
 func onLoam(ctx context.Context, loam, root, scripts, name string, seconds int) *exec.Cmd {
 	args := []string{"run", "--platform", "vm", "--net", "none", "--root", root, "-m", "1G",
 		"--cpus", strconv.Itoa(*cpus), "-v", scripts + ":/scripts", "/bin/bash", "--", "/scripts/" + name + ".sh", strconv.Itoa(seconds)}
-	if strings.HasSuffix(root, ".ext4") {
+	if strings.HasSuffix(root, ".ext4") && !*writable {
 		args = slices.Insert(args, 1, "-o", "snapshot")
 	}
 	cmd := exec.CommandContext(ctx, loam, args...)

@@ -6,13 +6,16 @@
 //
 //	make daemons                                               each load lasts two seconds
 //	go test ./test/daemons -daemons -run /nginx -v -seconds 60  a minute for each load, with figures
+//	go test ./test/daemons -daemons -writable -run /redis -v -seconds 200  changes are written to a copy of the image
 //	go test ./test/daemons -daemons -linux                      the same scripts on this Linux, in namespaces of their own
 //	go test ./test/daemons -daemons -run Mix -v -timeout 2h -seconds 3600  a hundred short commands for an hour
 //
 // Each server has a script in testdata. It prints a line that begins with FAIL for each fault, and "done" at its end. Figures, such
 // as free memory and open descriptors, are printed and are no criterion, except that open descriptors must not
-// increase. During a load, the use of memory is printed every two minutes; with the image's changes in memory (-o snapshot), it
-// includes the data that the server has written. The output of the commands in testdata/mix.list, one on each line, must be
+// increase. During a load, the use of memory is printed every minute; with the image's changes in memory (-o snapshot), it
+// includes the data that the server has written. With -writable, each machine has a copy of the image, and changes the copy.
+//
+// The output of the commands in testdata/mix.list, one on each line, must be
 // the same as on Linux. Without -daemons, these commands run once, in a root folder with programs of this system. With the race
 // detector, no test runs: servers and kernel are separate programs.
 package daemons

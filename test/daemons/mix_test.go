@@ -38,7 +38,7 @@ func TestMix(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience())
 	defer cancel()
 	onLinux, _ := mixed(t, linuxCommand(ctx, root, scripts, "mix", 0))
-	onLoam, rest := mixed(t, onLoam(ctx, loam, root, scripts, "mix", *seconds))
+	onLoam, rest := mixed(t, onLoam(ctx, loam, changeable(t, root), scripts, "mix", *seconds))
 	t.Logf("%s", rest)
 	if len(onLinux) != len(onLoam) {
 		t.Fatalf("%d commands on Loam, %d on Linux", len(onLoam), len(onLinux))

@@ -18,10 +18,11 @@ until_true() {
 }
 gone() { ! pgrep -x "$1"; }
 
-# memory: prints how the memory of the machine is used. On Loam, Slab is the heap of the kernel, garbage included.
+# memory: prints how the memory of the machine is used. On Loam, Slab is the heap of the kernel, garbage included, and SUnreclaim is
+# the part of the heap that was in use at the last garbage collection.
 memory() {
 	echo -n "$SECONDS s:"
-	awk '/^(MemFree|MemAvailable|Cached|AnonPages|PageTables|Slab):/ {printf " %s %.1f MiB,", $1, $2 / 1024}' /proc/meminfo
+	awk '/^(MemFree|MemAvailable|Cached|AnonPages|PageTables|Slab|SUnreclaim):/ {printf " %s %.1f MiB,", $1, $2 / 1024}' /proc/meminfo
 	echo " $(awk '/^nr_(user|thread)_pages/ {printf "%s %s, ", $1, $2}' /proc/vmstat)$(ls -d /proc/[0-9]* 2> /dev/null | wc -l) processes"
 }
 
@@ -55,5 +56,5 @@ ab_load() {
 	echo "$what: $(awk '/^Complete/ {print $3 " requests"} /^Requests per/ {print $4 "/s"}' <<< "$out" | tr '\n' ' ')"
 }
 
-# watch_memory prints the use of memory every two minutes. The loop is no job of the script, so that "wait" ignores it.
-watch_memory() { (while sleep 120; do memory; done &); }
+# watch_memory prints the use of memory every minute. The loop is no job of the script, so that "wait" ignores it.
+watch_memory() { (while sleep 60; do memory; done &); }
