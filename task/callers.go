@@ -50,12 +50,16 @@ func (t callTask) Futexes() *futexcall.Thread { return &t.futexes }
 
 // RobustListOf implements futexcall.Caller.
 func (t callTask) RobustListOf(id uint64) (uint64, linux.Errno) {
-	return t.withTask(id, func(of *Task) (uint64, linux.Errno) {
+	head, errno := t.withTask(id, func(of *Task) (uint64, linux.Errno) {
 		if of != t.Task && !t.mayInspect(of.process, false) {
 			return 0, linux.EPERM
 		}
 		return of.futexes.RobustList(), 0
 	})
+	if errno == linux.EINVAL { // a negative ID
+		errno = linux.ESRCH
+	}
+	return head, errno
 }
 
 // Priority implements futexcall.Caller.

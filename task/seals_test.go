@@ -31,6 +31,9 @@ func sealed(call func(number int, args ...uint64) int64, fd, seal, prot, flags u
 	do(linux.SYS_FCNTL, fd, linux.F_ADD_SEALS, seal)
 	do(linux.SYS_FCNTL, fd, linux.F_GET_SEALS)
 	for _, prot := range []uint64{uint64(mem.Read), readWrite} {
+		if seal == linux.F_SEAL_WRITE && prot == uint64(mem.Read) {
+			continue // since Linux 6.7, the file can be mapped shared and read-only
+		}
 		for _, flags := range []uint64{linux.MAP_PRIVATE, linux.MAP_SHARED, linux.MAP_SHARED | linux.MAP_ANONYMOUS, 0} {
 			at := do(linux.SYS_MMAP, 0, mem.PageSize, prot, flags, fd, 0)
 			do(linux.SYS_MPROTECT, at, mem.PageSize, readWrite)

@@ -21,9 +21,8 @@ var V6Only = socket.OptionName{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_V6ONL
 // harmless6 are options that a program may set and read, and that have no effect. The value is true for options that read as 0
 // or 1.
 var harmless6 = map[socket.OptionName]bool{
-	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_AUTOFLOWLABEL}:  true,
-	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:    true,
-	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_MULTICAST_HOPS}: false,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_AUTOFLOWLABEL}: true,
+	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_RECVPATHMTU}:   true,
 }
 
 // harmless returns whether an option is in the map or in harmless6, and the value there.

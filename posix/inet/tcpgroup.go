@@ -21,18 +21,16 @@ var tcpGroupOptions = map[socket.OptionName]int{
 
 // groupOption returns the value of an option about groups. ok is false for another option.
 func (s *TCPSocket) groupOption(key socket.OptionName) (value []byte, ok bool) {
-	n, ok := s.groupDefault(key)
-	changed, _ := s.Remembers(key)
-	return socket.IntValue(n ^ changed), ok
-}
-
-// groupDefault returns the default value of an option about groups. ok is false for another option.
-func (s *TCPSocket) groupDefault(key socket.OptionName) (n int, ok bool) {
-	n, ok = tcpGroupOptions[key]
-	if key.Level == linux.IPPROTO_IP && key.Name == linux.IP_MULTICAST_ALL && s.IsInet6() {
+	n, ok := tcpGroupOptions[key]
+	if !ok {
+		return nil, false
+	}
+	if changed, set := s.Remembers(key); set {
+		n = changed
+	} else if key.Level == linux.IPPROTO_IP && key.Name == linux.IP_MULTICAST_ALL && s.IsInet6() {
 		n = 0
 	}
-	return n, ok
+	return socket.IntValue(n), true
 }
 
 // setGroupOption sets an option about groups. ok is false for another option. Errors: EINVAL, EPROTO, ENOPROTOOPT.
@@ -49,8 +47,7 @@ func (s *TCPSocket) setGroupOption(key socket.OptionName, value []byte) (errno l
 		if errno != 0 || n&^1 != 0 && key.Name != linux.IP_MULTICAST_LOOP {
 			return linux.EINVAL, true
 		}
-		initial, _ := s.groupDefault(key)
-		return s.Remember(key, socket.BoolValue((n != 0) != (initial != 0))), true // whether the option differs from its default
+		return s.Remember(key, socket.BoolValue(n != 0)), true
 	}
 	return 0, false
 }

@@ -132,7 +132,7 @@ func (s Spliced) give(b []byte) (int, linux.Errno) {
 func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
-	done, errno, was := 0, linux.Errno(0), p.full() || p.owned()
+	done, errno := 0, linux.Errno(0)
 	for done < n && p.held > 0 {
 		var got int
 		if got, errno = to.give(p.front(n - done)); errno != 0 || got == 0 {
@@ -145,9 +145,7 @@ func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 	p.mu.Unlock()
 	switch {
 	case done > 0:
-		if was {
-			p.notify(writes, file.PollOut)
-		}
+		p.notify(writes, file.PollOut)
 		return done, 0
 	case errno != 0:
 		return 0, errno

@@ -19,10 +19,8 @@ type Mailbox struct {
 	refused  bool        // the reader has closed, so no more messages are accepted
 	failure  linux.Errno // error that the reader gets once, after the last message
 
-	Reader *file.Queue // notified when a message arrives
-	// writers are the wait queues of the senders that found no room in the mailbox, and of those that are notified of every
-	// message that is received.
-	writers map[*file.Queue]struct{}
+	Reader  *file.Queue              // notified when a message arrives
+	writers map[*file.Queue]struct{} // wait queues of the senders that found no room in the mailbox
 }
 
 // Message is the data of one send call, with the descriptors that it passes. A read of a stream joins the data of successive
@@ -31,6 +29,9 @@ type Message struct {
 	Data    []byte
 	From    Address   // address of the sender, if it is a bound datagram socket
 	Control []Control // control messages with descriptors; others are not queued
+
+	// sender is notified when the message has been received. It is nil unless the sender needs this (EPOLLET).
+	sender *file.Queue
 }
 
 // messageOverhead is the size accounted for each message in addition to its data, in bytes.
@@ -59,11 +60,11 @@ func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (in
 		l.Data = l.Data[:room-messageOverhead]
 	}
 	l.Data = append([]byte(nil), l.Data...)
+	if writer.WantsEvery() && !writer.Owned() { // an owner gets a signal only after a call found no room
+		l.sender = writer
+	}
 	m.messages = append(m.messages, l)
 	m.size += l.size()
-	if writer.WantsEvery() {
-		m.wantRoom(writer)
-	}
 	m.mu.Unlock()
 	m.Reader.Notify(file.PollIn)
 	return len(l.Data), 0
@@ -102,10 +103,10 @@ func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 		return r, 0
 	}
 	r.Control = l.Control
-	m.shift()
+	sender := m.shift()
 	woken := m.waitingWriters()
 	m.mu.Unlock()
-	notifyAll(woken, file.PollOut)
+	notifyRoom(sender, woken)
 	return r, 0
 }
 
@@ -117,6 +118,7 @@ func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 		return Received{}, m.empty()
 	}
 	var r Received
+	var sender *file.Queue // a stream has one sender
 	for i := 0; r.N < len(b) && i < len(m.messages); {
 		l := &m.messages[i]
 		if l.Control != nil && r.N > 0 {
@@ -133,7 +135,7 @@ func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 		l.Data = l.Data[n:]
 		m.size -= n
 		if len(l.Data) == 0 {
-			m.shift()
+			sender = m.shift()
 		}
 		if carried != nil {
 			break
@@ -145,29 +147,25 @@ func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
 	}
 	m.mu.Unlock()
 	r.Len = r.N
-	notifyAll(woken, file.PollOut)
+	notifyRoom(sender, woken)
 	return r, 0
 }
 
-// shift removes the first message. The caller holds mu.
-func (m *Mailbox) shift() {
+// shift removes the first message, and returns its sender. The caller holds mu.
+func (m *Mailbox) shift() (sender *file.Queue) {
 	m.size -= m.messages[0].size()
+	sender = m.messages[0].sender
 	m.messages[0] = Message{}
 	if m.messages = m.messages[1:]; len(m.messages) == 0 {
 		m.messages = nil
 	}
+	return sender
 }
 
-// waitingWriters returns the writers to notify. Only those remain in the set that are notified of every message that is received
-// (EPOLLET). The caller holds mu.
+// waitingWriters removes and returns the writers that found no room. The caller holds mu.
 func (m *Mailbox) waitingWriters() map[*file.Queue]struct{} {
 	writers := m.writers
 	m.writers = nil
-	for w := range writers {
-		if w.WantsEvery() && len(m.messages) > 0 {
-			m.wantRoom(w)
-		}
-	}
 	return writers
 }
 
@@ -241,6 +239,14 @@ func (m *Mailbox) Queued() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.size
+}
+
+// notifyRoom notifies the writers that found no room, and the sender of a message, unless it is nil or one of them.
+func notifyRoom(sender *file.Queue, writers map[*file.Queue]struct{}) {
+	if _, also := writers[sender]; sender != nil && !also {
+		sender.Notify(file.PollOut)
+	}
+	notifyAll(writers, file.PollOut)
 }
 
 func notifyAll(queues map[*file.Queue]struct{}, e file.Events) {

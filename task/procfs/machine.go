@@ -98,9 +98,9 @@ func (f *Figures) Meminfo() string {
 	row("AnonPages", private*kB)
 	row("Mapped", 0)
 	row("Shmem", 0)
-	row("KReclaimable", (f.Heap-f.HeapLive)>>10)
+	row("KReclaimable", f.Heap>>10-f.HeapLive>>10)
 	row("Slab", f.Heap>>10)
-	row("SReclaimable", (f.Heap-f.HeapLive)>>10) // at most: objects that were allocated since the last collection count, too
+	row("SReclaimable", f.Heap>>10-f.HeapLive>>10) // at most: objects that were allocated since the last collection count, too
 	row("SUnreclaim", f.HeapLive>>10)
 	row("PageTables", uint64(f.UserPages.Tables)*kB)
 	row("CommitLimit", total>>10)

@@ -46,9 +46,11 @@ func TestServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), patience())
 			defer cancel()
-			cmd := onLoam(ctx, loam, changeable(t, root), scripts, name, *seconds)
+			var cmd *exec.Cmd
 			if *onLinux {
 				cmd = linuxCommand(ctx, root, scripts, name, *seconds)
+			} else {
+				cmd = onLoam(ctx, loam, changeable(t, root), scripts, name, *seconds)
 			}
 			out, err := cmd.CombinedOutput()
 			if err != nil || bytes.Contains(out, []byte("\nFAIL")) || !bytes.HasSuffix(out, []byte("\ndone\n")) {
