@@ -18,7 +18,7 @@ import (
 // package arch/amd64 that execute one instruction. Tests replace these functions by a model of a processor, and so run a
 // core on an ordinary host.
 //
-// Words that the Go runtime shares with the core are variables: Rung, Held and Emulated. So are words that the entry code
+// Words that the Go runtime shares with the core are variables: Rung and Held. So are words that the entry code
 // reads or writes: entries, haveXSave and userVectors.
 //
 // The entry code knows the offsets of tables.Root and of the first fields of clock.

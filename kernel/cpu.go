@@ -229,8 +229,9 @@ func (k *core) flushRange(va, end uint64, tablesGone bool) {
 const everyCPU = 1<<64 - 1
 
 // flushOthers makes the CPUs of the bit set who drop all address translations, except the calling CPU. It waits
-// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs of the set.
-func (k *core) flushOthers(who uint64, idleToo bool) {
+// until the CPUs that run a thread have done so; with idleToo, it waits for all CPUs of the set. It reports whether all CPUs of
+// the set have dropped their translations.
+func (k *core) flushOthers(who uint64, idleToo bool) bool {
 	self := k.apic.ID()
 	asked := func(i int32) *cpu {
 		if o := &k.cpus[i]; who>>i&1 != 0 && o.apic != self {
@@ -246,11 +247,15 @@ func (k *core) flushOthers(who uint64, idleToo bool) {
 			}
 		}
 	}
+	all := true
 	for i := range k.cpuCount {
-		for o := asked(i); o != nil && (o.current != thread.None || idleToo) && o.flush.open(); {
-			relax()
+		o := asked(i)
+		for o != nil && (o.current != thread.None || idleToo) && o.flush.open() {
+			amd64.Pause()
 		}
+		all = all && (o == nil || !o.flush.open())
 	}
+	return all
 }
 
 // kick sends an interrupt to a CPU, so that it enters the kernel. Several kicks before the CPU takes the

@@ -1,25 +1,14 @@
 package kernel
 
-import (
-	"loam/arch/amd64"
-	"loam/kernel/thread"
-)
+import "loam/kernel/thread"
 
-// This file has all code that exists because a machine without KVM emulates every instruction: an interrupt between
-// CPUs and a PAUSE instruction take far longer there than on a processor. One switch, Emulated, enables this code. Its part in
-// the Go runtime is in loam_emulation.go of unikernel/overlay. Decision 23 has the reasons, and decision 68 what each part
-// brings: without patience, a request over one connection takes 14 % more of QEMU's CPU time, and without all parts 31 %.
+// This file has all code that exists because a machine without KVM emulates every instruction: an interrupt between CPUs
+// takes far longer there than on a processor. One switch, Emulated, enables this code. Its part in the Go runtime is in
+// loam_emulation.go of unikernel/overlay. Decision 23 has the reasons, and decision 68 what each part brings: without patience,
+// a request over one connection takes 14 % more of QEMU's CPU time.
 
-// Emulated is set once, early, on a machine that emulates every instruction. The runtime reads it too.
+// Emulated is set once, early, on a machine that emulates every instruction.
 var Emulated bool
-
-// relax is called in the body of a loop that waits for another CPU. Under emulation it does nothing: a PAUSE instruction
-// leaves translated code and takes the emulator's locks, which costs a thousand times as much as on a processor.
-func relax() {
-	if !Emulated {
-		amd64.Pause()
-	}
-}
 
 // patience is how long a CPU keeps threads that become ready on it although another CPU is idle, in nanoseconds since the
 // CPU itself was last idle.

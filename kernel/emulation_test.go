@@ -40,24 +40,6 @@ func TestShortSleep(t *testing.T) {
 	}
 }
 
-// Under emulation, a loop that waits does not execute PAUSE.
-func TestNoPauseUnderEmulation(t *testing.T) {
-	for _, emulates := range []bool{false, true} {
-		u := newUser(t)
-		if emulates {
-			emulated(t)
-		}
-		const long = 1_000_000
-		u.machine.pauseTime = long
-		at := u.timespec(u.memory(1, protRead|protWrite), 0, 3000)
-		begin := u.machine.ticks
-		u.want(0, linux.SYS_NANOSLEEP, at)
-		if paused := u.machine.ticks-begin >= long; paused == emulates {
-			t.Errorf("emulated %v: PAUSE is executed: %v", emulates, paused)
-		}
-	}
-}
-
 // The stack for interrupts is the page of the running thread, or the page of the idle loop.
 func TestInterruptStack(t *testing.T) {
 	u := newUser(t)

@@ -15,5 +15,4 @@ import _ "unsafe" // for go:linkname
 //go:linkname haveXSave
 //go:linkname userVectors
 //go:linkname Rung
-//go:linkname Emulated
 //go:linkname Held

@@ -28,7 +28,7 @@ func (k *core) lock(c *cpu) {
 			k.doze(c)
 			left = tries
 		}
-		relax()
+		amd64.Pause()
 	}
 	k.flushIfAsked(c)
 }

@@ -283,6 +283,32 @@ func TestFlushRequests(t *testing.T) {
 	}
 }
 
+// A CPU that flushes while it is idle leaves the address space of its last thread. A CPU that runs a thread stays in it.
+func TestIdleCPULeavesSpace(t *testing.T) {
+	const root = 0x7000
+	for _, idle := range []bool{true, false} {
+		all := newUsers(t, 2)
+		u, other := all[0].on(), all[1]
+		k, set := u.kernel(), uint64(3)
+		if current := other.cpu.current; !idle {
+			other.cpu.current = u.cpu.current
+			defer func() { other.cpu.current = current }()
+		}
+		other.cpu.root, other.cpu.active, other.cr3 = root, addressOf(&set), root
+		other.cpu.flush.ask()
+		other.on()
+		k.flushIfAsked(other.cpu)
+		want := struct{ root, set uint64 }{root, 3}
+		if idle {
+			want.root, want.set = k.tables.Root, 3&^(1<<other.cpu.number)
+		}
+		if other.cpu.root != want.root || other.cr3 != want.root || set != want.set || idle != (other.cpu.active == 0) {
+			t.Errorf("idle %v: root %#x, CR3 %#x, set %b, want %#x and %b", idle, other.cpu.root, other.cr3, set, want.root, want.set)
+		}
+		other.cpu.root, other.cpu.active = k.tables.Root, 0
+	}
+}
+
 // membarrier(2) makes all CPUs pass a barrier, which is a flush of a translation. Private commands require registration.
 func TestBarrier(t *testing.T) {
 	users := newUsers(t, 2)

@@ -7,6 +7,7 @@ import (
 	"loam/arch/amd64"
 	"loam/boot"
 	"loam/kernel/space"
+	"loam/kernel/thread"
 )
 
 // Services of the kernel for package kernel/user, which runs threads in ring 3: physical pages, roots of
@@ -54,8 +55,10 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 		if f.DI>>c.number&1 != 0 {
 			flushAll()
 		}
-		k.flushOthers(f.DI, f.SI != 0)
-		return 0
+		if k.flushOthers(f.DI, f.SI != 0) {
+			return 0
+		}
+		return 1
 	case CallRetire:
 		k.retire(c, f.DI)
 		return 0
@@ -170,13 +173,19 @@ func (c *cpu) save() {
 }
 
 // forget serves a request of another CPU to flush translations. It first stores the x87 state that the processor
-// still holds for a thread in ring 3. Then it drops all translations, or leaves the address space if that is retired.
+// still holds for a thread in ring 3. Then it drops all translations. It leaves the address space if that is retired. A CPU
+// that is idle leaves it too: otherwise each later removal of a page table would interrupt this CPU again and wait for it.
 func (k *core) forget(c *cpu) {
 	c.save()
-	if c.root != atomic.LoadUint64(&k.retired) {
+	retired := c.root == atomic.LoadUint64(&k.retired)
+	if !retired && (c.active == 0 || c.current != thread.None) {
 		flushAll()
 		return
 	}
+	set := c.active
 	c.root, c.active = k.tables.Root, 0
 	amd64.WriteCR3(k.tables.Root)
+	if !retired {
+		atomic.AndUint64(word(uint64(set)), ^(uint64(1) << c.number)) // after the write, which drops the translations
+	}
 }

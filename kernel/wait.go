@@ -223,7 +223,7 @@ func (k *core) spin(c *cpu, deadline int64) {
 	k.unlock(c)
 	for held.now() < deadline {
 		k.flushIfAsked(c)
-		relax()
+		amd64.Pause()
 	}
 	k.lock(c)
 }

@@ -17,9 +17,9 @@ type Space struct {
 	mu     sync.RWMutex // read-locked while memory is copied, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
-	active *uint64 // bit set of the CPUs that may have translations; it is in the page at physical address page
-	page   uint64  // physical address of the page that contains active
-	gone   []uint64
+	active *uint64  // bit set of the CPUs that may have translations; it is in the page at physical address page
+	page   uint64   // physical address of the page that contains active
+	gone   []uint64 // page tables that were removed from the tree, and that a CPU may still have cached
 }
 
 // NewSpace returns a space with an empty lower half. The caller releases it by Close. It returns ErrProcessor if
@@ -54,6 +54,7 @@ func newSpace(p *Pages, root, pa uint64) *Space {
 func (s *Space) Close() {
 	s.Apply([]Change{{Action: Unmap, End: Limit}})
 	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), 0)
+	s.freeGone()
 	s.pages.giveTable(s.tables.Root)
 	s.pages.giveTable(s.page)
 }
@@ -191,8 +192,14 @@ func flagsOf(rights space.Rights) uint64 {
 
 // flush flushes stale translations on the CPUs that use the space, and then frees removed tables. Most often only the
 // calling CPU uses the space, so no other CPU is interrupted.
+//
+// An idle CPU does not use a stale translation, but it may read a removed table speculatively. Such tables are kept until the
+// CPU has flushed its translations. Only if there are many of them, the CPU is interrupted, and flush waits for it.
 func (s *Space) flush(stale extent) {
-	const few = 32 // number of pages; for more, a flush of all translations is faster
+	const (
+		few  = 32 // number of pages; for more, a flush of all translations is faster
+		many = 16 // number of tables
+	)
 	if stale.end == 0 && len(s.gone) == 0 {
 		return
 	}
@@ -201,14 +208,30 @@ func (s *Space) flush(stale extent) {
 		count = 0
 	}
 	if atomic.LoadUint64(s.active) != 0 {
-		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 {
-			kernelCall(kernel.CallFlush, uintptr(others), uintptr(min(len(s.gone), 1)))
+		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 && !flushed(others, len(s.gone) > many) {
+			return
 		}
 	}
+	s.freeGone()
+}
+
+// freeGone frees the removed tables, which no CPU has cached.
+func (s *Space) freeGone() {
 	for _, pa := range s.gone {
 		s.pages.giveTable(pa)
 	}
 	s.gone = s.gone[:0]
+}
+
+// flushed makes a set of CPUs drop all translations, and waits for those that are not idle; with idleToo, for all. It reports
+// whether all have done so.
+func flushed(cpus uint64, idleToo bool) bool {
+	wait := uintptr(0)
+	if idleToo {
+		wait = 1
+	}
+	left, _ := kernelCall(kernel.CallFlush, uintptr(cpus), wait)
+	return left == 0
 }
 
 // Barrier makes each CPU that may run a thread of the space execute a full memory barrier and an instruction that
@@ -217,7 +240,7 @@ func (s *Space) Barrier() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if others := forget(s.active, s.tables.Root, 0, 0); others != 0 {
-		kernelCall(kernel.CallFlush, uintptr(others), 0)
+		flushed(others, false)
 	}
 }
 

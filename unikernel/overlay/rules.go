@@ -89,9 +89,6 @@ var machineRenames = []rename{
 
 	// The message for a stack overflow adds that the machine's memory limits stacks.
 	{"runtime/panic.go", "func startpanic_m() bool", "linuxStartpanic_m"},
-
-	// Spin loops that wait for another CPU are shorter under emulation.
-	{"runtime/stubs.go", "func procyield(cycles uint32)", "linuxProcyield"},
 }
 
 // fields are the fields added to structs of the standard library. Each is the first field of its struct.
