@@ -119,8 +119,10 @@ func RunProgram(program string, o Options) (status int, err error) {
 	}
 	o.Volumes = append(testVolumes(program, plain, folder, o.Target.Platform), o.Volumes...)
 	o.results = findResults(o.Args, folder)
+	checked := make(chan error, 1) // sent once by the goroutine below; not received if the network fails
+	go func() { checked <- checkTest(program) }()
 	return onNetwork(&o, func() (string, []Volume, error) {
-		return program, nil, checkTest(program)
+		return program, nil, <-checked
 	})
 }
 

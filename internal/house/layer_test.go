@@ -206,7 +206,7 @@ const layers = `
 	NONE < internal/freeport;
 	NONE < internal/debian < internal/ci;
 	NONE < internal/debian/first;
-	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench, test/folders, test/folders/tree;
+	NONE < test/docs, test/interop, test/servers, test/daemons, test/gen, test/genbench, test/probebench, test/folders, test/folders/tree, test/folders/calls;
 	internal/debian < test/suites;
 	NONE < test/std, test/differences;
 	NONE < test/kvm/report, test/kvm/work < test/kvm/first, test/kvm/program;
@@ -250,6 +250,7 @@ var modules = map[string][]string{
 	"internal/debian/first": {"golang.org/x/sys/unix"},
 	"test/kvm/first":        {"golang.org/x/sys/unix"},
 	"test/processes/first":  {"golang.org/x/sys/unix"},
+	"test/folders/calls":    {"golang.org/x/sys/unix"}, // runs on the host only
 	"link/afpacket":         {"golang.org/x/sys/unix"},
 	"link/afxdp":            {"github.com/cilium/ebpf", "golang.org/x/sys/unix"},
 	"link/filter":           {"github.com/cilium/ebpf"},

@@ -1,5 +1,6 @@
 // Command folders measures a tree of small files in a folder of the host, as a program on Linux and as a process on Loam
-// with -v FOLDER:/tree:rw. Both take turns, and the medians and their ratios are printed as a table in Markdown.
+// with -v FOLDER:/tree:rw. It also measures the system calls of Loam's server alone (program calls). All take turns, and the
+// medians and their ratios are printed as a table in Markdown.
 //
 // Run it from the root of the repository: go run ./test/folders. It needs some 200 MB of disk.
 package main
@@ -23,13 +24,18 @@ var (
 	rounds = flag.Int("rounds", 5, "how often each side has its turn")
 	loam   = flag.String("loam", "", "the loam command; built from ./cmd/loam by default")
 	in     = flag.String("in", os.TempDir(), "where the folders are created")
+	cpu    = flag.Bool("cpu", false, "print CPU time, which depends less on the load; on Loam that of the program's process only, without the server")
 	cache  = flag.String("cache", "", "also measure a cache mode: none")
 )
 
 // phases are the steps of program tree, in order.
 var phases = []string{"create", "stat", "walk", "read", "round", "remove"}
 
-const program = "./test/folders/tree"
+// Folders of the programs that are measured.
+const (
+	program = "./test/folders/tree"
+	bound   = "./test/folders/calls"
+)
 
 func main() {
 	flag.Parse()
@@ -55,9 +61,7 @@ func run() error {
 	if err := build(work); err != nil {
 		return err
 	}
-	sides := []*side{{name: "Linux", command: func(phase, folder string) *exec.Cmd {
-		return exec.Command(filepath.Join(work, "tree"), arguments(phase, folder)...)
-	}}}
+	sides := []*side{onLinux("Linux", filepath.Join(work, "tree")), onLinux("the server's calls", filepath.Join(work, "calls"))}
 	modes := []string{"rw"}
 	if *cache != "" {
 		modes = append(modes, "rw,cache="+*cache)
@@ -80,13 +84,23 @@ func run() error {
 	return nil
 }
 
+// onLinux returns the side of a program that runs on Linux.
+func onLinux(name, path string) *side {
+	return &side{name: name, command: func(phase, folder string) *exec.Cmd {
+		return exec.Command(path, arguments(phase, folder)...)
+	}}
+}
+
 func arguments(phase, folder string) []string {
 	return []string{phase, folder, strconv.Itoa(*files), strconv.Itoa(*size)}
 }
 
-// build builds the program for Linux, and the loam command.
+// build builds the programs for Linux, and the loam command.
 func build(work string) error {
-	builds := [][]string{{"build", "-o", filepath.Join(work, "tree"), program}}
+	builds := [][]string{
+		{"build", "-o", filepath.Join(work, "tree"), program},
+		{"build", "-o", filepath.Join(work, "calls"), bound},
+	}
 	if *loam == "" {
 		*loam = filepath.Join(work, "loam")
 		builds = append(builds, []string{"build", "-o", *loam, "./cmd/loam"})
@@ -117,11 +131,14 @@ func (s *side) turn(work string) error {
 		if err != nil {
 			return fmt.Errorf("%s, %s: %w: %s", s.name, phase, err, errors.Bytes())
 		}
-		ns, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
-		if err != nil {
+		var took, used int64
+		if _, err := fmt.Sscan(string(out), &took, &used); err != nil {
 			return fmt.Errorf("%s, %s: %w", s.name, phase, err)
 		}
-		s.times[phase] = append(s.times[phase], time.Duration(ns))
+		if *cpu {
+			took = used
+		}
+		s.times[phase] = append(s.times[phase], time.Duration(took))
 	}
 	return nil
 }
@@ -133,8 +150,12 @@ func (s *side) median(phase string) float64 {
 }
 
 func report(sides []*side, before string) {
-	fmt.Printf("%d files of %d bytes, medians of %d rounds, in µs for each file; load %s before, %s after\n\n",
-		*files, *size, *rounds, before, load())
+	unit := "µs"
+	if *cpu {
+		unit = "µs of CPU time"
+	}
+	fmt.Printf("%d files of %d bytes, medians of %d rounds, in %s for each file; load %s before, %s after\n\n",
+		*files, *size, *rounds, unit, before, load())
 	fmt.Print("| phase |")
 	for i, s := range sides {
 		fmt.Printf(" %s |", s.name)

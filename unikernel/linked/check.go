@@ -1,8 +1,8 @@
 package linked
 
 import (
+	"bytes"
 	"debug/elf"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -85,55 +85,97 @@ func checkConstructors(f *elf.File) error {
 // checkCgo rejects a program in which a variable is set through which cgo makes the runtime call C functions. Package
 // runtime declares these variables, and without cgo they are zero.
 func checkCgo(f *elf.File) error {
-	symbols, err := f.Symbols()
-	if errors.Is(err, elf.ErrNoSymbols) {
-		return nil // without a symbol table, only checkRuntime examines the program
+	var complaint *Complaint
+	_, err := eachSymbol(f, func(s symbol) { // without a symbol table, only checkRuntime examines the program
+		if complaint != nil || !bytes.HasPrefix(s.name, []byte("_cgo_")) || int(s.section) >= len(f.Sections) {
+			return
+		}
+		if f.Sections[s.section].Type != elf.SHT_NOBITS {
+			complaint = &Complaint{Symbol: string(s.name), Why: "is defined, which is for cgo alone"}
+		}
+	})
+	if err != nil || complaint == nil {
+		return err
 	}
+	return complaint
+}
+
+// checkRuntime rejects functions of the runtime whose source file is outside the source folder of runtime.main.
+func checkRuntime(f *elf.File) error {
+	if f.Section(".text") == nil {
+		return fmt.Errorf("%w: it has no text", ErrProgram)
+	}
+	table, err := readTable(f)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrProgram, err)
+		return err
 	}
-	for _, s := range symbols {
-		if !strings.HasPrefix(s.Name, "_cgo_") || int(s.Section) >= len(f.Sections) {
+	src, err := table.source()
+	if err != nil {
+		return err
+	}
+	own := map[uint32]bool{noFile: true} // files that were examined, by their offset in the table
+	for i := range table.count {
+		fn, err := table.at(i)
+		if err != nil {
+			return err
+		}
+		if !mayBeOwn(fn.name) {
 			continue
 		}
-		if f.Sections[s.Section].Type != elf.SHT_NOBITS {
-			return &Complaint{Symbol: s.Name, Why: "is defined, which is for cgo alone"}
+		pkg, ok := ownPackage(string(fn.name))
+		if !ok {
+			continue
+		}
+		at, err := table.fileOf(fn)
+		if err != nil {
+			return err
+		}
+		isOwnFile, examined := own[at]
+		if !examined {
+			isOwnFile = isOwn(string(text(table.files, uint64(at))), src)
+			own[at] = isOwnFile
+		}
+		if !isOwnFile {
+			file := string(text(table.files, uint64(at)))
+			return &Complaint{Symbol: string(fn.name), File: file, Why: "is a function of package " + pkg + " that is defined elsewhere"}
 		}
 	}
 	return nil
 }
 
-// checkRuntime rejects functions of the runtime whose source file is outside the source folder of runtime.main.
-func checkRuntime(f *elf.File) error {
-	text := f.Section(".text")
-	if text == nil {
-		return fmt.Errorf("%w: it has no text", ErrProgram)
-	}
-	table, err := lineTable(f, text.Addr)
-	if err != nil {
-		return err
-	}
-	first := table.LookupFunc("runtime.main")
-	if first == nil {
-		return fmt.Errorf("%w: it has no runtime.main", ErrProgram)
-	}
-	file, _, _ := table.PCToLine(first.Entry)
-	src, ok := strings.CutSuffix(file, "runtime/proc.go")
-	if !ok {
-		return &Complaint{Symbol: first.Name, File: file, Why: "is a function of package runtime that is defined elsewhere"}
-	}
-	for i := range table.Funcs {
-		fn := &table.Funcs[i]
-		pkg, ok := ownPackage(fn.Name)
-		if !ok {
+// source returns the folder of the source files of the runtime's toolchain, which is that of runtime.main.
+func (t *funcTable) source() (string, error) {
+	const first, within = "runtime.main", "runtime/proc.go"
+	for i := range t.count {
+		fn, err := t.at(i)
+		if err != nil {
+			return "", err
+		}
+		if string(fn.name) != first {
 			continue
 		}
-		file, _, _ := table.PCToLine(fn.Entry)
-		if !isOwn(file, src) {
-			return &Complaint{Symbol: fn.Name, File: file, Why: "is a function of package " + pkg + " that is defined elsewhere"}
+		at, err := t.fileOf(fn)
+		if err != nil {
+			return "", err
 		}
+		file := string(text(t.files, uint64(at)))
+		src, ok := strings.CutSuffix(file, within)
+		if !ok {
+			return "", &Complaint{Symbol: first, File: file, Why: "is a function of package runtime that is defined elsewhere"}
+		}
+		return src, nil
 	}
-	return nil
+	return "", fmt.Errorf("%w: it has no runtime.main", ErrProgram)
+}
+
+// mayBeOwn reports whether ownPackage can find a package for a function. It needs no string.
+func mayBeOwn(function []byte) bool {
+	if bytes.HasPrefix(function, []byte("_rt0_")) {
+		return true
+	}
+	return slices.ContainsFunc(ownPackages, func(own string) bool {
+		return len(function) > len(own) && string(function[:len(own)]) == own
+	})
 }
 
 // ownPackages are the packages, with all packages below them, on whose functions the hook for system calls and the

@@ -7,9 +7,7 @@ package linked
 
 import (
 	"debug/elf"
-	"debug/gosym"
 	"errors"
-	"fmt"
 )
 
 // ErrProgram is returned for a file that is not a Go program for Linux on x86-64.
@@ -24,38 +22,33 @@ type Function struct {
 // Functions lists the functions of a program. It uses the symbol table or, if the program was linked without one
 // (-ldflags=-s), the runtime's function table. text is the virtual address of .text.
 func Functions(f *elf.File, text uint64) ([]Function, error) {
-	var functions []Function
-	if symbols, err := f.Symbols(); err == nil {
-		for _, s := range symbols {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value >= text && s.Size > 0 {
-				functions = append(functions, Function{s.Name, s.Value - text, s.Value + s.Size - text})
-			}
-		}
-		return functions, nil
-	}
-	table, err := lineTable(f, text)
-	if err != nil {
-		return nil, err
-	}
-	for _, fn := range table.Funcs {
-		functions = append(functions, Function{fn.Name, fn.Entry - text, fn.End - text})
-	}
-	return functions, nil
+	var all []Function
+	err := eachFunction(f, text, func(name []byte, start, end uint64) {
+		all = append(all, Function{string(name), start, end})
+	})
+	return all, err
 }
 
-// lineTable returns the runtime's table of functions and lines (.gopclntab).
-func lineTable(f *elf.File, text uint64) (*gosym.Table, error) {
-	section := f.Section(".gopclntab")
-	if section == nil {
-		return nil, fmt.Errorf("%w: it has no table of functions", ErrProgram)
+// eachFunction calls yield for the functions that Functions lists. start and end are offsets in the section .text.
+func eachFunction(f *elf.File, text uint64, yield func(name []byte, start, end uint64)) error {
+	ok, err := eachSymbol(f, func(s symbol) {
+		if s.kind == elf.STT_FUNC && s.value >= text && s.size > 0 {
+			yield(s.name, s.value-text, s.value+s.size-text)
+		}
+	})
+	if ok && err == nil {
+		return nil
 	}
-	lines, err := section.Data()
+	table, err := readTable(f)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+		return err
 	}
-	table, err := gosym.NewTable(nil, gosym.NewLineTable(lines, text))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	for i := range table.count {
+		fn, err := table.at(i)
+		if err != nil {
+			return err
+		}
+		yield(fn.name, fn.start, fn.end)
 	}
-	return table, nil
+	return nil
 }

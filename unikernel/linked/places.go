@@ -2,9 +2,9 @@ package linked
 
 import (
 	"bytes"
+	"cmp"
 	"debug/elf"
 	"fmt"
-	"strings"
 )
 
 // Place is a SYSCALL instruction in a function, given by the address of the instruction after it. The kernel reports
@@ -25,33 +25,26 @@ func Places(f *elf.File, names []string) ([]Place, error) {
 	if section == nil {
 		return nil, fmt.Errorf("%w: it has no text", ErrProgram)
 	}
-	text, err := section.Data()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
-	}
-	functions, err := Functions(f, section.Addr)
-	if err != nil {
-		return nil, err
-	}
 	found := make(map[string]int, len(names))
 	for _, name := range names {
 		found[name] = 0
 	}
 	var places []Place
-	for _, fn := range functions {
-		name := strings.TrimSuffix(fn.Name, ".abi0")
-		if _, wanted := found[name]; !wanted || fn.Start > fn.End || fn.End > uint64(len(text)) {
-			continue
+	var failed error
+	err := eachFunction(f, section.Addr, func(function []byte, start, end uint64) {
+		name := bytes.TrimSuffix(function, []byte(".abi0"))
+		if _, wanted := found[string(name)]; !wanted || failed != nil {
+			return
 		}
-		for at, code := fn.Start, text[fn.Start:fn.End]; ; {
-			i := bytes.Index(code, syscallCode)
-			if i < 0 {
-				break
-			}
-			found[name]++
-			at, code = at+uint64(i)+2, code[i+2:]
-			places = append(places, Place{name, section.Addr + at})
+		var after []uint64
+		after, failed = syscallsIn(section, start, end)
+		for _, at := range after {
+			found[string(name)]++
+			places = append(places, Place{string(name), section.Addr + at})
 		}
+	})
+	if err = cmp.Or(err, failed); err != nil {
+		return nil, err
 	}
 	for name, n := range found {
 		if n > 0 {
@@ -60,4 +53,26 @@ func Places(f *elf.File, names []string) ([]Place, error) {
 		return nil, fmt.Errorf("%w: it makes no system call in %s", ErrProgram, name)
 	}
 	return places, nil
+}
+
+// mostCode is more than the size of any function that makes system calls, in bytes.
+const mostCode = 1 << 20
+
+// syscallsIn returns the offsets behind the SYSCALL instructions in a range of a section.
+func syscallsIn(section *elf.Section, start, end uint64) (after []uint64, err error) {
+	if start > end || end-start > mostCode || section.ReaderAt == nil {
+		return nil, fmt.Errorf("%w: a function at %#x has no code", ErrProgram, start)
+	}
+	code := make([]byte, end-start)
+	if _, err := section.ReadAt(code, int64(start)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrProgram, err)
+	}
+	for at := 0; ; {
+		i := bytes.Index(code[at:], syscallCode)
+		if i < 0 {
+			return after, nil
+		}
+		at += i + len(syscallCode)
+		after = append(after, start+uint64(at))
+	}
 }

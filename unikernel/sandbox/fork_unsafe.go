@@ -51,6 +51,7 @@ type shared struct {
 	listener atomic.Int32 // descriptor of the filter's listener, which both processes have; 0: not created yet
 	step     atomic.Int32 // the step that has failed; 0: none
 	errno    atomic.Int32
+	ready    atomic.Uint32 // 1: listener or step is set; the stage waits for it by futex(2)
 }
 
 // Steps of the child, named after their system calls.
@@ -116,6 +117,7 @@ func (c *child) clone() (uintptr, syscall.Errno) {
 		step, errno := c.become()
 		c.shared.errno.Store(int32(errno))
 		c.shared.step.Store(step)
+		c.wakeStage()
 		for {
 			syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 		}
@@ -153,6 +155,7 @@ func (c *child) become() (int32, syscall.Errno) {
 		return stepFilter, errno
 	}
 	c.shared.listener.Store(int32(listener))
+	c.wakeStage()
 	_, _, errno = syscall.RawSyscall6(unix.SYS_EXECVEAT, c.program, uintptr(unsafe.Pointer(c.empty)),
 		uintptr(unsafe.Pointer(&c.args[0])), uintptr(unsafe.Pointer(&c.env[0])), unix.AT_EMPTY_PATH, 0)
 	return stepExec, errno
@@ -245,9 +248,26 @@ func (c *child) writePID() {
 	}
 }
 
-// awaitListener waits until the child has installed the filter, and returns its listener.
+// Operations of futex(2) for memory that processes share.
+const (
+	futexWait = 0
+	futexWake = 1
+)
+
+// wakeStage wakes the stage, which waits in awaitListener. The filter allows futex(2), which changes nothing but wakes
+// threads. It is nosplit because the child must not grow its stack.
+//
+//go:nosplit
+//go:norace
+func (c *child) wakeStage() {
+	c.shared.ready.Store(1)
+	syscall.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.shared.ready)), futexWake, 1, 0, 0, 0)
+}
+
+// awaitListener waits until the child has installed the filter, and returns its listener. It also checks periodically
+// whether the child was killed, because a killed child does not wake the stage.
 func (c *child) awaitListener(pid int) (int, error) {
-	const pause = 20 * time.Microsecond
+	pause := unix.NsecToTimespec(int64(10 * time.Millisecond))
 	for {
 		if fd := c.shared.listener.Load(); fd != 0 {
 			return int(fd), nil
@@ -258,7 +278,7 @@ func (c *child) awaitListener(pid int) (int, error) {
 		if n, err := syscall.Wait4(pid, nil, syscall.WNOHANG, nil); n == pid || err == syscall.ECHILD {
 			return 0, os.NewSyscallError("fork", syscall.ECHILD)
 		}
-		time.Sleep(pause)
+		unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&c.shared.ready)), futexWait, 0, uintptr(unsafe.Pointer(&pause)), 0, 0)
 	}
 }
 
