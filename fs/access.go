@@ -62,6 +62,9 @@ func (c *Credentials) May(a Attr, w Wish) bool {
 	return w&^Wish(bits&7) == 0
 }
 
+// searchesAll reports whether c may search every directory, whatever its attributes are.
+func (c *Credentials) searchesAll() bool { return c.has(Override | ReadSearch) }
+
 // Guarding is a FileSystem that may know the mode, the owner and the group of a directory when it would have to ask a server for
 // the other attributes.
 type Guarding interface {

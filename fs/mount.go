@@ -168,12 +168,8 @@ func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 
 // cross follows mounts: it returns the root of the topmost file system mounted at p, or p itself.
 func (t *Tree) cross(p Place) Place {
-	if !p.mount.covered.Load() {
-		return p
-	}
-	table := *t.mounts.Load()
-	for {
-		m, ok := table[p]
+	for p.mount.covered.Load() {
+		m, ok := (*t.mounts.Load())[p]
 		if !ok {
 			break
 		}

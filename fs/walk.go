@@ -119,10 +119,22 @@ func (w *walker) start(path string) {
 // next removes the next name from the path. slash reports whether a slash follows it, and last whether
 // nothing but slashes follows.
 func (w *walker) next() (name string, slash, last bool) {
-	path := strings.TrimLeft(w.rest, "/")
-	name, rest, slash := strings.Cut(path, "/")
-	w.rest = strings.TrimLeft(rest, "/")
-	return name, slash, w.rest == ""
+	path := afterSlashes(w.rest)
+	end := strings.IndexByte(path, '/')
+	if end < 0 {
+		w.rest = ""
+		return path, false, true
+	}
+	w.rest = afterSlashes(path[end:])
+	return path[:end], true, w.rest == ""
+}
+
+// afterSlashes removes the slashes at the beginning of a path.
+func afterSlashes(path string) string {
+	for path != "" && path[0] == '/' {
+		path = path[1:]
+	}
+	return path
 }
 
 // step resolves one name.
@@ -138,7 +150,7 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	if err != nil {
 		return t, true, err
 	}
-	if !w.Who.May(w.dir.guard(dir), ToExecute) {
+	if !w.Who.searchesAll() && !w.Who.May(w.dir.guard(dir), ToExecute) {
 		return t, true, linux.EACCES
 	}
 	switch name {

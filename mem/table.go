@@ -1,7 +1,6 @@
 package mem
 
 import (
-	"cmp"
 	"slices"
 	"sync/atomic"
 )
@@ -72,9 +71,17 @@ func (l *leaf) grow(i int) {
 }
 
 // search returns the position of a key among the leaves, or the position at which to insert it, and whether the key
-// exists.
+// exists. A page fault calls it for each page around the fault. slices.BinarySearchFunc would call a function in each step.
 func (t *table) search(key uint64) (int, bool) {
-	return slices.BinarySearchFunc(t.leaves, key, func(s slot, k uint64) int { return cmp.Compare(s.key, k) })
+	low, high := 0, len(t.leaves)
+	for low < high {
+		if middle := (low + high) / 2; t.leaves[middle].key < key {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < len(t.leaves) && t.leaves[low].key == key
 }
 
 // leaf returns the leaf that contains a page number, or nil.

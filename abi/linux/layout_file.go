@@ -17,19 +17,22 @@ const SizeofStat = 144
 
 // Put encodes s into the first SizeofStat bytes of b.
 func (s *Stat) Put(b []byte) {
-	clear(b[:SizeofStat])
-	for i, v := range [...]uint64{s.Dev, s.Ino, s.Nlink} {
-		le.PutUint64(b[8*i:], v)
-	}
-	for i, v := range [...]uint32{s.Mode, s.UID, s.GID} {
-		le.PutUint32(b[24+4*i:], v)
-	}
-	for i, v := range [...]uint64{s.Rdev, uint64(s.Size), uint64(s.Blksize), uint64(s.Blocks)} {
-		le.PutUint64(b[40+8*i:], v)
-	}
-	for i, t := range [...]Timespec{s.Atime, s.Mtime, s.Ctime} {
-		t.Put(b[72+16*i:])
-	}
+	b = b[:SizeofStat]
+	le.PutUint64(b, s.Dev)
+	le.PutUint64(b[8:], s.Ino)
+	le.PutUint64(b[16:], s.Nlink)
+	le.PutUint32(b[24:], s.Mode)
+	le.PutUint32(b[28:], s.UID)
+	le.PutUint32(b[32:], s.GID)
+	le.PutUint32(b[36:], 0)
+	le.PutUint64(b[40:], s.Rdev)
+	le.PutUint64(b[48:], uint64(s.Size))
+	le.PutUint64(b[56:], uint64(s.Blksize))
+	le.PutUint64(b[64:], uint64(s.Blocks))
+	s.Atime.Put(b[72:])
+	s.Mtime.Put(b[88:])
+	s.Ctime.Put(b[104:])
+	clear(b[120:])
 }
 
 // ParseStat decodes a struct stat.

@@ -85,7 +85,7 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	// The file is counted before it is looked for, and an op that removes its last name forgets its attributes before it looks
 	// at the count. So either the op sees the open file, or Open sees that the file is gone.
 	r.s.handles.Add(r.key(), 1)
-	if a, known := r.s.known.Attr(r.key()); known && a.Links > 0 {
+	if r.s.known.Linked(r.key()) {
 		return h, nil
 	}
 	r.s.mu.RLock()

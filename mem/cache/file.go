@@ -177,12 +177,13 @@ func (f *File) soil(e *entry) error {
 
 // Peek implements mem.Object.
 func (f *File) Peek(index uint64) mem.Page {
+	var p mem.Page
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	if e := f.pages[index]; e != nil && e.loading == nil && index < f.end() {
-		return e.page
+		p = e.page
 	}
-	return 0
+	f.mu.Unlock()
+	return p
 }
 
 // Load implements mem.Object. If too many pages are dirty, it first writes this file's dirty pages back.

@@ -25,8 +25,12 @@ var kills = flag.Int("kills", 0, "how often each database's machine is killed; 0
 // one before.
 var databases = []string{"redis", "postgresql"}
 
+// dataDisk is the size of the disk of a database. A small disk is checked quickly.
+const dataDisk = "256M"
+
 // A database in a machine that is killed at random moments keeps what it has reported: the next machine recovers the
-// file system, and the database in it. e2fsck finds no fault after each kill.
+// file system, and the database in it. e2fsck finds no fault after each kill. A fifth of the kills come while the machine
+// starts and recovers.
 func TestKills(t *testing.T) {
 	if *kills == 0 {
 		t.Skip("-kills is not given")
@@ -34,30 +38,45 @@ func TestKills(t *testing.T) {
 	loam, original := buildLoam(t), image(t)
 	for _, name := range databases {
 		t.Run(name, func(t *testing.T) {
-			root := filepath.Join(t.TempDir(), "root.ext4")
-			copyImage(t, original, root)
-			seed := uint64(time.Now().UnixNano())
+			dir, seed := t.TempDir(), uint64(time.Now().UnixNano())
 			t.Logf("seed %d", seed)
-			rng := rand.New(rand.NewPCG(seed, 0))
-			reported := 0
-			for kill := range *kills {
-				var state int
-				state, reported = untilKilled(t, loam, root, name, reported, rng)
-				t.Logf("kill %d: %d at the start, %d reported", kill, state, reported)
-				fsck(t, root)
+			d := &database{name: name, loam: loam, root: filepath.Join(dir, "root.ext4"), disk: filepath.Join(dir, "data.ext4"), rng: rand.New(rand.NewPCG(seed, 0))}
+			copyImage(t, original, d.root)
+			if out, err := exec.Command("/usr/sbin/mke2fs", "-q", "-t", "ext4", d.disk, dataDisk).CombinedOutput(); err != nil {
+				t.Fatalf("mke2fs: %v\n%s", err, out)
 			}
+			for kill := range *kills {
+				if kill > 0 && d.rng.IntN(5) == 0 {
+					after := d.killedEarly(t)
+					t.Logf("kill %d: %v after the start of the machine", kill+1, after)
+				} else {
+					state := d.killedInUse(t)
+					t.Logf("kill %d: %d at the start, %d reported", kill+1, state, d.reported)
+				}
+				fsck(t, d.disk)
+			}
+			fsck(t, d.root)
 		})
 	}
 }
 
-// untilKilled runs a database, and kills its machine after a random number of reports. It returns the number N of the
-// line "state N", which describes the database at the start, and the number of the last report.
-func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Rand) (state, reported int) {
+// database is a database whose machine is killed again and again. The root and the data of the machine are two disks.
+type database struct {
+	name             string
+	loam, root, disk string // paths of the loam command and of the images
+	rng              *rand.Rand
+
+	reported int           // number of the last durable change that was printed
+	starts   time.Duration // time from the last start of the machine to the line "state N"
+}
+
+// start starts the machine.
+func (d *database) start(t *testing.T) (cmd *exec.Cmd, lines *bufio.Scanner, complaints *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.Command(loam, "run", "--platform", "vm", "--net", "none", "--root", root, "-m", "1G", "--cpus", strconv.Itoa(*cpus),
-		"-v", scriptFolder(t)+":/scripts", "/bin/bash", "--", "/scripts/kills-"+name+".sh", "0")
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	cmd = exec.Command(d.loam, "run", "--platform", "vm", "--net", "none", "--root", d.root, "--disk", d.disk+":/srv", "-m", "512M",
+		"--cpus", strconv.Itoa(*cpus), "-v", scriptFolder(t)+":/scripts", "/bin/bash", "--", "/scripts/kills-"+d.name+".sh", "0")
+	complaints = new(bytes.Buffer)
+	cmd.Stderr = complaints
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -65,39 +84,76 @@ func untilKilled(t *testing.T, loam, root, name string, before int, rng *rand.Ra
 	if err != nil {
 		t.Fatal(err)
 	}
+	return cmd, bufio.NewScanner(out), complaints
+}
+
+// killedEarly kills the machine while it starts and the database recovers, and returns the time until the kill.
+func (d *database) killedEarly(t *testing.T) time.Duration {
+	t.Helper()
+	after := time.Duration(d.rng.Int64N(int64(d.starts)))
+	cmd, lines, _ := d.start(t)
+	defer cmd.Wait()
+	time.Sleep(after)
+	cmd.Process.Kill()
+	for lines.Scan() {
+		d.read(t, lines.Text())
+	}
+	return after
+}
+
+// killedInUse kills the machine after a random number of reports, and returns the number N of the line "state N".
+func (d *database) killedInUse(t *testing.T) (state int) {
+	t.Helper()
+	began := time.Now()
+	cmd, lines, complaints := d.start(t)
 	defer cmd.Wait()
 	defer cmd.Process.Kill()
 	var all []string
-	state, reported = -1, before
-	lines := bufio.NewScanner(out)
-	for left := 1 + rng.IntN(400); left > 0 && lines.Scan(); {
-		line := strings.TrimSpace(lines.Text())
-		all = append(all, line)
-		if found, ok := strings.CutPrefix(line, "state "); ok {
-			if state, err = strconv.Atoi(found); err != nil || state < before {
-				t.Fatalf("the state is %q, and %d was reported", found, before)
-			}
+	state = -1
+	before := d.reported
+	for left := 1 + d.rng.IntN(100); left > 0 && lines.Scan(); {
+		all = append(all, lines.Text())
+		described, report := d.read(t, lines.Text())
+		if described >= 0 {
+			state, d.starts = described, time.Since(began)
 		}
-		if n, err := strconv.Atoi(line); err == nil {
-			reported = n
+		if report {
 			left--
 		}
-		if strings.HasPrefix(line, "FAIL") {
-			t.Fatal(line)
-		}
 	}
-	if state < 0 || reported == before {
+	if state < 0 || d.reported == before {
 		t.Fatalf("the database does not work:\n%s\n%s", strings.Join(all, "\n"), complaints.String())
 	}
 	// The kill may come at any time between two reports.
-	time.Sleep(time.Duration(rng.IntN(300)) * time.Millisecond)
+	time.Sleep(time.Duration(d.rng.IntN(100)) * time.Millisecond)
 	cmd.Process.Kill()
 	for lines.Scan() { // reports that were printed before the kill
-		if n, err := strconv.Atoi(strings.TrimSpace(lines.Text())); err == nil {
-			reported = n
-		}
+		d.read(t, lines.Text())
 	}
-	return state, reported
+	return state
+}
+
+// read evaluates a line that the machine has printed. It returns the number N of the line "state N", or -1 for other lines, and
+// whether the line reports a durable change. The test ends if the database has lost a reported change.
+func (d *database) read(t *testing.T, line string) (state int, report bool) {
+	t.Helper()
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "FAIL") {
+		t.Fatal(line)
+	}
+	if found, ok := strings.CutPrefix(line, "state "); ok {
+		n, err := strconv.Atoi(found)
+		if err != nil || n < d.reported {
+			t.Fatalf("the state is %q, and %d was reported", found, d.reported)
+		}
+		return n, false
+	}
+	n, err := strconv.Atoi(line)
+	if err != nil {
+		return -1, false
+	}
+	d.reported = max(d.reported, n) // the kill may have cut off the last line
+	return -1, true
 }
 
 // fsck checks a disk image whose virtual machine was killed. Loam recovers and checks the image, and e2fsck recovers and checks

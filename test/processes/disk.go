@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// With -only disk, the machines have a virtio disk with an ext4 file system of mke2fs, and the rows measure files on it. Each
-// run of a machine has a new copy of the image.
+// With -only disk, the machines have a disk with an ext4 file system of mke2fs, and the rows measure files on it. Each run of a
+// machine has a new copy of the image.
 
 const (
 	onDisk   = "disk" // the value of -only
@@ -86,25 +86,46 @@ func (b *built) newDisk(ctx context.Context, w workload) error {
 	return command(ctx, "cp", "--sparse=always", from, b.disk)
 }
 
-// diskOptions are the options of QEMU for the disk of a Linux guest. They are those of Loam's machines.
-func (b *built) diskOptions() []string {
-	return []string{
-		"-blockdev", "driver=raw,node-name=disk0,file.driver=file,file.filename=" + b.disk,
-		"-device", "virtio-blk-pci,werror=report,rerror=report,drive=disk0",
-	}
+// hardware is the kind of a disk.
+type hardware struct {
+	name    string   // in -device, and in the options of the loam command
+	options []string // of QEMU, for a Linux guest: those of Loam's machines
+	modules []string // drivers that Linux needs, each after those that it depends on
+	file    string   // name of the disk on Linux
+	missing bool     // Debian's cloud kernel has no driver
 }
 
-// diskModules are the drivers that Linux needs for the disk, each after those that it depends on.
-var diskModules = []string{
-	"drivers/virtio/virtio_ring.ko", "drivers/virtio/virtio.ko", "drivers/virtio/virtio_pci_legacy_dev.ko",
-	"drivers/virtio/virtio_pci_modern_dev.ko", "drivers/virtio/virtio_pci.ko", "drivers/block/virtio_blk.ko",
+var kinds = []hardware{
+	{name: "virtio", options: []string{"-device", "virtio-blk-pci,werror=report,rerror=report,drive=disk0"}, file: "/dev/vda", modules: []string{
+		"drivers/virtio/virtio_ring.ko", "drivers/virtio/virtio.ko", "drivers/virtio/virtio_pci_legacy_dev.ko",
+		"drivers/virtio/virtio_pci_modern_dev.ko", "drivers/virtio/virtio_pci.ko", "drivers/block/virtio_blk.ko",
+	}},
+	{name: "nvme", options: []string{"-device", "nvme,serial=disk0,drive=disk0"}, file: "/dev/nvme0n1"}, // the driver is in the kernel
+	{name: "ahci", missing: true},
+}
+
+// findKinds returns the kinds of disks that a list names.
+func findKinds(list string) (found []hardware, err error) {
+	for name := range strings.SplitSeq(list, ",") {
+		i := slices.IndexFunc(kinds, func(h hardware) bool { return h.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-device %s: there is no kind of disk %q", list, name)
+		}
+		found = append(found, kinds[i])
+	}
+	return found, nil
+}
+
+// row returns the name of a row with this kind of disk.
+func (h *hardware) row(name string) string {
+	if h.name == kinds[0].name {
+		return name
+	}
+	return name + " (" + h.name + ")"
 }
 
 // addDisks adds the programs of the rows of disks to the root folder, and the sources that are cloned and compiled.
 func (b *built) addDisks(ctx context.Context) error {
-	if *rows != "" {
-		return nil // a profile is of a row of micro
-	}
 	for _, p := range diskPrograms {
 		if !exists(p) {
 			b.lacks = append(b.lacks, filepath.Base(p))
@@ -133,12 +154,31 @@ func (b *built) addDisks(ctx context.Context) error {
 	return b.addSources(ctx)
 }
 
+// mostCPUs is the number of CPUs above which only the rows of cached names run.
+const mostCPUs = 2
+
 // diskWorkloads are the workloads of -only disk.
-func (b *built) diskWorkloads(cpus int) []workload {
+func (b *built) diskWorkloads(cpus int) (kept []workload) {
+	for _, h := range b.kinds {
+		for _, w := range b.diskWorkloadsOn(h, cpus) {
+			if w.chosen() && !b.lacksFor(w) && !(*many && w.whole != "") && (cpus <= mostCPUs || w.cached) {
+				kept = append(kept, w)
+			}
+		}
+	}
+	return kept
+}
+
+// chosen reports whether -family names the workload.
+func (w *workload) chosen() bool {
+	return slices.ContainsFunc(strings.Split(*family, ","), func(name string) bool { return strings.HasPrefix(w.name, name) })
+}
+
+func (b *built) diskWorkloadsOn(h hardware, cpus int) []workload {
 	copies := strconv.Itoa(cpus)
 	named := func(row, name string) workload {
 		return workload{
-			name: row, disk: true,
+			name: row, cached: true,
 			command: []string{"/micro", "-span", span.String(), "-only", row, "-dir", nested, "-copies", copies},
 			parse: func(output string, add func(string, float64)) {
 				parseMicro(output, func(_ string, ns float64) { add(name, ns) })
@@ -148,53 +188,123 @@ func (b *built) diskWorkloads(cpus int) []workload {
 	all := []workload{
 		named("open and close of a file", "open and close of a cached name"),
 		named("stat of a file", "stat of a cached name"),
-		{name: "files", disk: true, command: []string{"/files", "small", atDisk + "/small", "2000", "100"}, parse: parseMicro},
-		{name: "fio", disk: true, command: []string{"/usr/bin/dash", "-c", fio}, parse: parseFio},
-		{name: "git", disk: true, command: []string{"/usr/bin/dash", "-c", buildSources}, parse: parseMicro},
-		{name: "start", disk: true, command: []string{"/files", "nothing"}, whole: "start and end of the machine"},
-		{name: "recovery", disk: true, command: []string{"/files", "nothing"}, recovers: true,
-			whole: fmt.Sprintf("the same, and recovery of %s blocks", instructions(dirtyBlocks))},
+		{name: "files", command: []string{"/files", "small", atDisk + "/small", "2000", "100"}, parse: parseMicro},
+		{name: "fio", command: shell(fioScript(fioJobs)), parse: parseFio},
+		{name: "git", command: shell(buildSources), parse: parseMicro},
+		{name: "mailbench in memory", command: mailbench("/tmp", copies), parse: parseMail("/tmp")},
+		{name: "mailbench on the disk", command: mailbench(atDisk, copies), parse: parseMail(atDisk)},
+		{name: "start", command: []string{"/files", "nothing"}, whole: "start and end of the machine"},
+		{name: "start", command: []string{"/files", "nothing"}, recovers: true,
+			whole: fmt.Sprintf("start and end of the machine, and recovery of %s blocks", instructions(dirtyBlocks))},
 	}
-	for _, in := range []string{"/tmp", atDisk} {
-		script := fmt.Sprintf("cd /bin && exec ./mailbench %s %s", in, copies)
-		all = append(all, workload{name: "mailbench", disk: true, command: []string{"/usr/bin/dash", "-c", script}, parse: parseMail(in)})
-	}
-	kept := all[:0]
-	for _, w := range all {
-		if (*family == "" || strings.HasPrefix(w.name, *family)) && !b.lacksFor(w) && !(*many && w.whole != "") {
-			kept = append(kept, w)
+	for i := range all {
+		all[i].disk = &h
+		if all[i].whole != "" {
+			all[i].whole = h.row(all[i].whole)
+		}
+		if parse := all[i].parse; parse != nil {
+			all[i].parse = func(output string, add func(string, float64)) {
+				parse(output, func(row string, ns float64) { add(h.row(row), ns) })
+			}
 		}
 	}
-	return kept
+	return all
 }
 
-// needs are the programs of workloads.
+func shell(script string) []string { return []string{"/usr/bin/dash", "-c", script} }
+
+// mailbench returns the command of the rows of mailbench. With -count the programs of mailbench run for a number of messages, because mailbench
+// runs for seven seconds, in which an emulator that counts would execute seven billion instructions.
+func mailbench(in, copies string) []string {
+	if *many {
+		return shell(fmt.Sprintf(mail, in, mailRow(in), mailMessages))
+	}
+	return shell(fmt.Sprintf("cd /bin && exec ./mailbench %s %s", in, copies))
+}
+
+const mailMessages = 100
+
+// mail is the script for mailbench's programs: it sends messages and waits until all are delivered.
+const mail = `
+in=%s
+/files folders $in/spool/pid $in/spool/todo $in/spool/mess $in/mail/user/tmp $in/mail/user/new $in/mail/user/cur
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30; do
+	echo "Received: line $i of the header of a message"
+done > $in/msg
+cd /bin && exec /files time '%s' /usr/bin/dash -c '
+	./mail-qman -a none $0/spool $0/mail 1 &
+	until [ -e $0/spool/notify ]; do /files nothing; done
+	i=0
+	while [ $i -lt %d ]; do ./mail-enqueue $0/spool user < $0/msg || exit 1; i=$((i + 1)); done
+	./mail-enqueue --exit $0/spool
+	wait
+' $in
+`
+
+// endlessDisk returns a workload for a row of a disk, which prints the line of running and then runs for a long time.
+func (b *built) endlessDisk(row string) (workload, error) {
+	w := workload{name: row, disk: &b.kinds[0], warm: warmDisk}
+	for i, j := range fioJobs {
+		if row == "fio: "+j.name {
+			w.command = shell(fioScript(fioJobs[:i]) + start + fioScript([]fioJob{{j.name, j.options + " --time_based --runtime=600"}}))
+			return w, nil
+		}
+	}
+	for _, in := range []string{"/tmp", atDisk} {
+		if row == mailRow(in) {
+			w.command = shell(start + mailbench(in, "1")[2])
+			return w, nil
+		}
+	}
+	for prefix, name := range map[string]string{"open and close of a": "open and close of a file", "stat of a": "stat of a file"} {
+		if strings.HasPrefix(row, prefix) {
+			w.command, w.warm = append(endless(name), "-dir", nested), warm
+			return w, nil
+		}
+	}
+	if before, after, found := strings.Cut(buildSources, "/files time '"+row); found {
+		w.command, w.sample = shell(before+start+"/files time '"+row+after), sampleLong
+		return w, nil
+	}
+	return w, fmt.Errorf("there is no row %q that can be profiled", row)
+}
+
+// needs are the programs of workloads, by the first word of their names.
 var needs = map[string][]string{"fio": otherPrograms[:1], "mailbench": otherPrograms[1:], "git": {"git", "gcc", "as", "ld"}}
 
 // lacksFor reports whether a program that a workload needs is missing.
 func (b *built) lacksFor(w workload) bool {
-	return slices.ContainsFunc(needs[w.name], func(p string) bool { return slices.Contains(b.lacks, p) })
+	kind, _, _ := strings.Cut(w.name, " ")
+	return slices.ContainsFunc(needs[kind], func(p string) bool { return slices.Contains(b.lacks, p) })
 }
 
-// fio runs one job after another. The unit of results is one request. A direct write precedes each job with direct reads: it
-// removes the blocks of the file from the caches, on both systems.
-const fio = `
-cd /data
-job() {
-	name=$1; shift
-	/bin/fio --name="$name" --filename=/data/fio --ioengine=psync --thread --output-format=terse --terse-version=3 "$@"
+// fioJob is a row of fio. The unit of its result is one request.
+type fioJob struct{ name, options string }
+
+// fioJobs run one after another, with one file. A direct write precedes each job with direct reads: it removes the blocks of
+// the file from the caches, on both systems.
+var fioJobs = []fioJob{
+	{"write of 64 KiB, sequential", "--rw=write --bs=64k --size=64m"},
+	{"write of 64 KiB, sequential, and fsync at the end", "--rw=write --bs=64k --size=64m --end_fsync=1"},
+	{"read of 64 KiB, sequential, cached", "--rw=read --bs=64k --size=64m --invalidate=0"},
+	{"read of 4 KiB, random, cached", "--rw=randread --bs=4k --size=64m --io_size=32m --invalidate=0 --randseed=7"},
+	{"write of 64 KiB, sequential, O_DIRECT", "--rw=write --bs=64k --size=64m --direct=1"},
+	{"read of 64 KiB, sequential, O_DIRECT", "--rw=read --bs=64k --size=64m --direct=1"},
+	{"write of 4 KiB, random", "--rw=randwrite --bs=4k --size=64m --io_size=16m --randseed=7"},
+	{"write of 4 KiB, random, fsync after each", "--rw=randwrite --bs=4k --size=64m --io_size=512k --fsync=1 --randseed=7"},
+	{"write of 64 KiB, sequential, O_DIRECT, again", "--rw=write --bs=64k --size=64m --direct=1"},
+	{"read of 4 KiB, random, O_DIRECT", "--rw=randread --bs=4k --size=64m --io_size=4m --direct=1 --randseed=7"},
 }
-job 'write of 64 KiB, sequential' --rw=write --bs=64k --size=64m
-job 'write of 64 KiB, sequential, and fsync at the end' --rw=write --bs=64k --size=64m --end_fsync=1
-job 'read of 64 KiB, sequential, cached' --rw=read --bs=64k --size=64m --invalidate=0
-job 'write of 64 KiB, sequential, O_DIRECT' --rw=write --bs=64k --size=64m --direct=1
-job 'read of 64 KiB, sequential, O_DIRECT' --rw=read --bs=64k --size=64m --direct=1
-job 'write of 4 KiB, random' --rw=randwrite --bs=4k --size=64m --io_size=16m --randseed=7
-job 'write of 4 KiB, random, fsync after each' --rw=randwrite --bs=4k --size=64m --io_size=512k --fsync=1 --randseed=7
-job 'read of 4 KiB, random, cached' --rw=randread --bs=4k --size=64m --io_size=32m --invalidate=0 --randseed=7
-job 'write of 64 KiB, sequential, O_DIRECT, again' --rw=write --bs=64k --size=64m --direct=1
-job 'read of 4 KiB, random, O_DIRECT' --rw=randread --bs=4k --size=64m --io_size=4m --direct=1 --randseed=7
-`
+
+// fioScript returns the commands that run jobs.
+func fioScript(jobs []fioJob) string {
+	var s strings.Builder
+	s.WriteString("cd /data\n")
+	for _, j := range jobs {
+		fmt.Fprintf(&s, "/bin/fio --name='%s' --filename=/data/fio --ioengine=psync --thread --output-format=terse --terse-version=3 %s\n", j.name, j.options)
+	}
+	return s.String()
+}
 
 // Fields of a line of fio's terse format, version 3: the name, and the KiB and the milliseconds of reads and of writes. fio
 // measures the time of a job to a millisecond.
@@ -225,13 +335,22 @@ func parseFio(output string, add func(string, float64)) {
 	}
 }
 
+// mailRow returns the row of mailbench with files in a folder.
+func mailRow(in string) string {
+	if in == atDisk {
+		return "mailbench: a message, with files on the disk"
+	}
+	return "mailbench: a message, with files in memory"
+}
+
 // parseMail returns a function that reads the line "N messages/sec" of mailbench.
 func parseMail(in string) func(string, func(string, float64)) {
-	row := "mailbench: a message, with files on the disk"
-	if in != atDisk {
-		row = "mailbench: a message, with files in memory"
-	}
+	row := mailRow(in)
 	return func(output string, add func(string, float64)) {
+		if *many {
+			parseMicro(output, func(row string, ns float64) { add(row, ns/mailMessages) })
+			return
+		}
 		for lines := bufio.NewScanner(strings.NewReader(output)); lines.Scan(); {
 			rate, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(lines.Text()), " messages/sec"), 64)
 			if err == nil && rate > 0 && strings.HasSuffix(strings.TrimSpace(lines.Text()), "messages/sec") {
@@ -260,10 +379,11 @@ const diskText = `# Files on a disk, on Loam beside a Linux guest
 
 This page was made by ` + "`go run ./test/processes %s`" + ` on %s, on a machine with %d CPUs. Loam and Linux run the same
 program files in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs, and with the
-same virtio disk: a new image of 768 MiB for each run, which mke2fs has made and QEMU stores in a file. Linux is Debian's cloud
+same disk: a new image of 768 MiB for each run, which mke2fs has made and QEMU stores in a file. Linux is Debian's cloud
 kernel without mitigations, and mounts the disk with its default options.
 
-- **operation**: each row has one operation. The rows of cached names are the throughput of one process for each CPU.
+- **operation**: each row has one operation. The rows of cached names are the throughput of one process for each CPU. The disk is
+  a virtio disk, or the one in parentheses. Debian's cloud kernel has no driver for AHCI.
 - **Linux** and **Loam** are the %s.
 - **Linux / Loam** is the first %s.
 `

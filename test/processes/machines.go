@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -34,9 +35,21 @@ const patience = 10 * time.Minute
 type built struct {
 	dir, root, loam, first, kernel, firmware string
 
-	template, dirty, disk string   // images of disks: see makeDisks
-	lacks                 []string // programs for the rows of disks that are not installed
-	modules               []string // files of the drivers for the disk
+	template, dirty, disk string     // images of disks: see makeDisks
+	lacks                 []string   // programs for the rows of disks that are not installed
+	kinds                 []hardware // of disks; modules are paths of this system
+	small                 string     // a root folder with one program, to measure the start of a machine
+}
+
+// errMissing is the error for a kind of disk without a driver.
+var errMissing = errors.New("the kernel has no driver for the disk")
+
+// rootOf returns the root folder for a workload.
+func (b *built) rootOf(w workload) string {
+	if w.whole != "" {
+		return b.small
+	}
+	return b.root
 }
 
 // run runs a workload in a machine. It returns the output of the workload, and the time from the start of the machine to its
@@ -44,9 +57,12 @@ type built struct {
 func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (output string, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if w.disk {
+	if w.disk != nil {
 		if err := b.newDisk(ctx, w); err != nil {
 			return "", 0, err
+		}
+		if w.disk.missing && kernel == onLinux {
+			return "", 0, errMissing
 		}
 	}
 	cmd := b.onLoam(ctx, cpus, w)
@@ -62,10 +78,18 @@ func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (o
 	return printed.String(), time.Since(start), err
 }
 
+// warmUp starts a machine with Loam. The first start compiles Loam for the machine, which must not count.
+func (b *built) warmUp(ctx context.Context) error {
+	if output, _, err := b.run(ctx, onLoam, 1, workload{command: []string{"/files", "nothing"}}); err != nil {
+		return fmt.Errorf("first start of Loam: %w\n%s", err, output)
+	}
+	return nil
+}
+
 func (b *built) onLoam(ctx context.Context, cpus int, w workload) *exec.Cmd {
-	args := []string{"run", "--platform", "vm", "--net", "none", "--root", b.root, "-w", "/tmp", "-m", memory, "--cpus", strconv.Itoa(cpus)}
-	if w.disk {
-		args = append(args, "--disk", b.disk+":"+atDisk)
+	args := []string{"run", "--platform", "vm", "--net", "none", "--root", b.rootOf(w), "-w", "/tmp", "-m", memory, "--cpus", strconv.Itoa(cpus)}
+	if w.disk != nil {
+		args = append(args, "--disk", w.disk.name+":"+b.disk+":"+atDisk)
 	}
 	args = append(args, w.command[0], "--")
 	cmd := exec.CommandContext(ctx, b.loam, append(args, w.command[1:]...)...)
@@ -90,8 +114,9 @@ func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, e
 	if b.firmware != "" {
 		args = append(args, "-bios", b.firmware)
 	}
-	if w.disk {
-		args = append(args, b.diskOptions()...)
+	if w.disk != nil {
+		args = append(args, "-blockdev", "driver=raw,node-name=disk0,file.driver=file,file.filename="+b.disk)
+		args = append(args, w.disk.options...)
 	}
 	return exec.CommandContext(ctx, "qemu-system-x86_64", args...), nil
 }
@@ -99,11 +124,12 @@ func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, e
 // pack writes Linux's initial file system: the root folder, the first process and its command.
 func (b *built) pack(name string, w workload) error {
 	var a debian.Archive
-	err := filepath.WalkDir(b.root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == b.root {
+	root := b.rootOf(w)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == root {
 			return err
 		}
-		in := strings.TrimPrefix(path, b.root+"/")
+		in := strings.TrimPrefix(path, root+"/")
 		if d.IsDir() {
 			a.Folder(in)
 			return nil
@@ -115,15 +141,16 @@ func (b *built) pack(name string, w workload) error {
 	if err != nil {
 		return err
 	}
-	for i, file := range b.modules {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return err
+	if w.disk != nil {
+		a.File("disk", []byte(w.disk.file))
+		a.Folder("modules")
+		for i, file := range w.disk.modules {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return err
+			}
+			a.File(fmt.Sprintf("modules/%02d", i), data)
 		}
-		if i == 0 {
-			a.Folder("modules")
-		}
-		a.File(fmt.Sprintf("modules/%02d", i), data)
 	}
 	first, err := os.ReadFile(b.first)
 	if err != nil {
@@ -141,10 +168,14 @@ func (b *built) pack(name string, w workload) error {
 
 // build makes everything that the runs need.
 func build(ctx context.Context, dir string) (*built, error) {
-	b := &built{dir: dir, root: filepath.Join(dir, "root"), loam: filepath.Join(dir, "loam"), first: filepath.Join(dir, "first")}
-	for _, name := range []string{"dev", "proc", "sys", "tmp", "etc", "data"} {
-		if err := os.MkdirAll(filepath.Join(b.root, name), 0o755); err != nil {
-			return nil, err
+	b := &built{
+		dir: dir, root: filepath.Join(dir, "root"), small: filepath.Join(dir, "small"), loam: filepath.Join(dir, "loam"), first: filepath.Join(dir, "first"),
+	}
+	for _, root := range []string{b.root, b.small} {
+		for _, name := range []string{"dev", "proc", "sys", "tmp", "etc", "data"} {
+			if err := os.MkdirAll(filepath.Join(root, name), 0o755); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for output, pkg := range map[string]string{
@@ -177,7 +208,15 @@ func build(ctx context.Context, dir string) (*built, error) {
 	if *only != onDisk {
 		return b, nil
 	}
-	if b.modules, err = k.Modules(diskModules...); err != nil {
+	if b.kinds, err = findKinds(*devices); err != nil {
+		return nil, err
+	}
+	for i := range b.kinds {
+		if b.kinds[i].modules, err = k.Modules(b.kinds[i].modules...); err != nil {
+			return nil, err
+		}
+	}
+	if err := copyFile(filepath.Join(b.root, "files"), filepath.Join(b.small, "files")); err != nil {
 		return nil, err
 	}
 	if err := b.addDisks(ctx); err != nil {

@@ -6,7 +6,7 @@
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
 //	go run ./test/processes -profile ROW
 //	go run ./test/processes -rings [-only PREFIX]
-//	go run ./test/processes -only disk [-family NAME] [-programs DIR]
+//	go run ./test/processes -only disk [-family NAMES] [-device virtio,nvme,ahci] [-programs DIR]
 //
 // The programs are micro (system calls, memory, processes), redis with its own benchmark as client, and nginx with
 // wrk. With -only disk they are programs that use a disk: see disk.go. The machines with Loam and with Linux run alternately, reps times each. The table has the median of each row.
@@ -14,6 +14,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -30,13 +31,14 @@ var (
 	only   = flag.String("only", "", "run only redis, nginx, micro, or the rows of micro that begin with this text; disk: rows with files on a disk")
 	reps   = flag.Int("reps", 3, "runs of each machine")
 	many   = flag.Bool("count", false, "count instructions instead of time, on one CPU")
-	rows   = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text")
-	shares = flag.Bool("rings", false, "print the share of the instructions of redis and nginx that Linux executes in ring 0, and the bound that follows, and nothing else")
+	rows   = flag.String("profile", "", "print the functions of Loam that run during a row, and nothing else: a row of redis or nginx, or those of micro that begin with this text; with -only disk: a row of fio, mailbench, git, or of cached names")
+	shares = flag.Bool("rings", false, "print the share of the instructions of redis and nginx (with -only disk: of rows of disks) that Linux executes in ring 0, and the bound that follows, and nothing else")
 	out    = flag.String("out", "", "the file to write the table to; empty: standard output")
 
-	family = flag.String("family", "", "with -only disk: run only the workloads whose names begin with this text, such as fio or mailbench")
-	others = flag.String("programs", "", "with -only disk: a folder with static programs, fio and those of mailbench from sv6; rows without their program are left out")
-	in     = flag.String("in", "", "the folder for the disks of the machines; empty: the folder for temporary files")
+	family  = flag.String("family", "", "with -only disk: run only the workloads whose names begin with one of these texts, such as fio,mailbench")
+	devices = flag.String("device", "virtio", "with -only disk: kinds of disks: virtio, nvme, ahci")
+	others  = flag.String("programs", "", "with -only disk: a folder with static programs, fio and those of mailbench from sv6; rows without their program are left out")
+	in      = flag.String("in", "", "the folder for the disks of the machines; empty: the folder for temporary files")
 )
 
 func main() {
@@ -71,6 +73,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := b.warmUp(ctx); err != nil {
+		return err
+	}
 	t := newTable()
 	for _, n := range strings.Split(*cpus, ",") {
 		count, err := strconv.Atoi(n)
@@ -98,6 +103,9 @@ func run(ctx context.Context) error {
 // measure runs a workload once and adds its results.
 func (t *table) measure(ctx context.Context, b *built, kernel string, cpus int, w workload) error {
 	output, took, err := b.run(ctx, kernel, cpus, w)
+	if errors.Is(err, errMissing) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("%s on %s: %w\n%s", w.name, kernel, err, output)
 	}

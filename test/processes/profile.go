@@ -31,15 +31,20 @@ var counterSource []byte
 const (
 	warm       = 5_000_000
 	warmServer = 30_000_000
+	warmDisk   = 1_000_000
 	sample     = 100_000_000
+	sampleLong = 3_000_000_000 // for a command with many programs
 )
 
-// running is printed by a machine whose server has started.
+// running is printed by a machine whose server has started, or which begins to execute the command of a row.
 const running = "the-server-is-running"
+
+// start prints running.
+const start = "\necho " + running + "\n"
 
 // buildCounting compiles the plugin, and builds the machines. Every machine that starts then counts, and writes its result to the
 // file with the returned name.
-func buildCounting(ctx context.Context, dir string, skip int) (b *built, result string, err error) {
+func buildCounting(ctx context.Context, dir string) (b *built, result string, err error) {
 	source, library := filepath.Join(dir, "counter.c"), filepath.Join(dir, "counter.so")
 	if err := os.WriteFile(source, counterSource, 0o644); err != nil {
 		return nil, "", err
@@ -48,7 +53,7 @@ func buildCounting(ctx context.Context, dir string, skip int) (b *built, result 
 		return nil, "", err
 	}
 	result = filepath.Join(dir, "counted")
-	err = replaceEmulator(dir, fmt.Sprintf("-icount shift=0,sleep=off -rtc clock=vm -plugin %s,out=%s,skip=%d,count=%d", library, result, skip, sample))
+	err = replaceEmulator(dir, fmt.Sprintf("-icount shift=0,sleep=off -rtc clock=vm -plugin %s,out=%s", library, result))
 	if err != nil {
 		return nil, "", err
 	}
@@ -58,17 +63,18 @@ func buildCounting(ctx context.Context, dir string, skip int) (b *built, result 
 
 // profile prints the functions of Loam in which a row spends its instructions.
 func profile(ctx context.Context, dir, row string) error {
-	w := workload{name: row, command: endless(row), disk: *only == onDisk}
-	if w.disk {
-		w.command = append(w.command, "-dir", nested)
-	}
-	skip := warm
-	if w.command[0] != "/micro" {
-		skip = warmServer
-	}
-	b, result, err := buildCounting(ctx, dir, skip)
+	b, result, err := buildCounting(ctx, dir)
 	if err != nil {
 		return err
+	}
+	w := workload{name: row, command: endless(row)}
+	if w.command[0] != "/micro" {
+		w.warm = warmServer
+	}
+	if *only == onDisk {
+		if w, err = b.endlessDisk(row); err != nil {
+			return err
+		}
 	}
 	p, err := b.counted(ctx, onLoam, w, result)
 	if err != nil {
@@ -84,7 +90,7 @@ func (b *built) counted(ctx context.Context, kernel string, w workload, result s
 	defer cancel()
 	os.Remove(result)
 	os.Remove(result + ".start")
-	if w.disk {
+	if w.disk != nil {
 		if err := b.newDisk(ctx, w); err != nil {
 			return nil, err
 		}
@@ -117,7 +123,7 @@ func (b *built) counted(ctx context.Context, kernel string, w workload, result s
 		case <-time.After(100 * time.Millisecond):
 		}
 		if text, _ := os.ReadFile(output.Name()); w.command[0] == "/micro" || bytes.Contains(text, []byte(running)) {
-			if err := os.WriteFile(result+".start", nil, 0o644); err != nil {
+			if err := w.startCounting(result + ".start"); err != nil {
 				return nil, err
 			}
 		}
@@ -129,18 +135,25 @@ func (b *built) counted(ctx context.Context, kernel string, w workload, result s
 	}
 }
 
+// startCounting creates the file at which the plugin begins to count. The file has the numbers of instructions.
+func (w *workload) startCounting(name string) error {
+	text := fmt.Sprintln(cmp.Or(w.warm, warm), cmp.Or(w.sample, sample))
+	if err := os.WriteFile(name+"~", []byte(text), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(name+"~", name)
+}
+
 // endless returns a command that runs a row until it is killed: a row of micro, or one of redis or nginx by its name in the table.
 func endless(row string) []string {
 	words := strings.Fields(strings.ReplaceAll(row, ",", " "))
-	shell := func(start, client string) []string {
-		return []string{"/usr/bin/dash", "-c", start + "\necho " + running + "\n" + client}
-	}
+	served := func(server, client string) []string { return shell(server + start + client) }
 	switch {
 	case len(words) >= 4 && words[0] == "redis": // redis GET, 50 clients, pipelines of 16
-		return shell(redisServer, fmt.Sprintf("/usr/bin/redis-benchmark -t %s -c %s -n 100000000 -P %s", strings.ToLower(words[1]), words[2], pipeline(words)))
+		return served(redisServer, fmt.Sprintf("/usr/bin/redis-benchmark -t %s -c %s -n 100000000 -P %s", strings.ToLower(words[1]), words[2], pipeline(words)))
 	case len(words) >= 7 && words[0] == "nginx": // nginx, file of 1 KiB, 64 connections
-		start, _, _ := strings.Cut(nginxServer, "until ") // the test of readiness would take a second
-		return shell(start+"/usr/bin/sleep 1", fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
+		server, _, _ := strings.Cut(nginxServer, "until ") // the test of readiness would take a second
+		return served(server+"/usr/bin/sleep 1", fmt.Sprintf("/usr/bin/wrk -t 1 -c %s -d %ds http://127.0.0.1:8080/%s", words[5], int(patience.Seconds()), words[3]+words[4]))
 	}
 	return []string{"/micro", "-only", row, "-span", patience.String()}
 }

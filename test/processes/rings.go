@@ -29,18 +29,33 @@ const ringIntro = `The table was made by ` + "`go run ./test/processes -rings`" 
 |---|---:|---:|---:|
 `
 
-// rings prints the table of ringRows. If only is set, it prints the rows that begin with this text.
+// diskRows are the rows of disks for which -rings counts the instructions of the kernel.
+var diskRows = []string{
+	"open and close of a cached name", "stat of a cached name", "fio: write of 64 KiB, sequential", "fio: write of 4 KiB, random",
+	"compile and link 12 files of C", mailRow("/tmp"), mailRow(atDisk),
+}
+
+// rings prints the table of ringRows, or with -only disk of diskRows. Another value of only selects the rows that begin with it.
 func rings(ctx context.Context, dir string) error {
-	b, result, err := buildCounting(ctx, dir, warmServer)
+	b, result, err := buildCounting(ctx, dir)
 	if err != nil {
 		return err
 	}
 	fmt.Printf(ringIntro, time.Now().Format("2 January 2006"))
-	for _, row := range ringRows {
-		if !strings.HasPrefix(row, *only) {
+	all := ringRows
+	if *only == onDisk {
+		all = diskRows
+	}
+	for _, row := range all {
+		w := workload{name: row, command: endless(row), warm: warmServer}
+		if *only == onDisk {
+			if w, err = b.endlessDisk(row); err != nil {
+				return err
+			}
+		} else if !strings.HasPrefix(row, *only) {
 			continue
 		}
-		p, err := b.counted(ctx, onLinux, workload{name: row, command: endless(row)}, result)
+		p, err := b.counted(ctx, onLinux, w, result)
 		if err != nil {
 			return err
 		}

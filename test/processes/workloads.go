@@ -59,9 +59,12 @@ type workload struct {
 	// parse calls add for each result: nanoseconds of one operation.
 	parse func(output string, add func(row string, ns float64))
 
-	disk     bool   // the machine has a disk with a file system: see disk.go
-	recovers bool   // the journal of the disk must be recovered
-	whole    string // name of the row for the time of the whole machine; empty: parse has the results
+	disk     *hardware // a disk with a file system: see disk.go; nil: none
+	cached   bool      // cached names are measured
+	recovers bool      // the journal of the disk must be recovered
+	whole    string    // name of the row for the time of the whole machine; empty: parse has the results
+
+	warm, sample int // numbers of instructions for a profile; 0: those of micro
 }
 
 // allMicro is the value of -only for all rows of micro.

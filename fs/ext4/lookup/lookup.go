@@ -125,6 +125,12 @@ func (c *Cache) Attr(of File) (a fs.Attr, known bool) {
 	return e.attr, true
 }
 
+// Linked reports whether the attributes of a file are in the cache and the file has a name.
+func (c *Cache) Linked(of File) bool {
+	e := c.attrs.load(slotOfInode(of.Inode))
+	return e != nil && e.of == of && e.attr.Links > 0
+}
+
 // AddAttr adds the attributes of a file, and returns them.
 func (c *Cache) AddAttr(of File, a fs.Attr) fs.Attr {
 	c.attrs.store(slotOfInode(of.Inode), &attributes{of, a})

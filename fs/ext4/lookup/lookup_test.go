@@ -48,6 +48,13 @@ func TestAttributes(t *testing.T) {
 	f := File{12, 1}
 	c.ForgetAttr(12)
 	c.AddAttr(f, fs.Attr{Inode: 12, Size: 7})
+	if c.Linked(f) {
+		t.Error("a file without a name is linked")
+	}
+	c.AddAttr(f, fs.Attr{Inode: 12, Size: 7, Links: 1})
+	if !c.Linked(f) || c.Linked(File{12, 2}) {
+		t.Error("the links of the cached attributes are not used")
+	}
 	if a, known := c.Attr(f); !known || a.Size != 7 {
 		t.Errorf("%+v, %v", a, known)
 	}

@@ -8,7 +8,9 @@ start() { as pg_ctl -D data -l log -w -t 300 start > /dev/null || fail "start: $
 if [ ! -e made ]; then
 	rm -rf data
 	must initdb as initdb -D data -A trust --no-locale -E UTF8 > initdb.log
-	echo "unix_socket_directories = '/tmp'" >> data/postgresql.conf
+	# Small files of the log and frequent checkpoints: the disk is small, and recovery takes little time.
+	printf '%s\n' "unix_socket_directories = '/tmp'" 'shared_buffers = 16MB' 'min_wal_size = 32MB' 'max_wal_size = 64MB' \
+		'checkpoint_timeout = 30s' >> data/postgresql.conf
 	start
 	must tables as pgbench -h /tmp -q -i -s 1 postgres 2> /dev/null
 	sql 'create table reported(id serial primary key)'
@@ -18,9 +20,11 @@ else
 	rm -f /tmp/.s.PGSQL* data/postmaster.pid
 	start
 fi
-sums=$(sql 'select (select sum(abalance) from pgbench_accounts), (select sum(bbalance) from pgbench_branches), (select coalesce(sum(delta), 0) from pgbench_history)')
-[ "$(tr '|' '\n' <<< "$sums" | sort -u | wc -l)" = 1 ] || fail "balances: $sums"
+found=$(sql 'select sum(abalance), (select sum(bbalance) from pgbench_branches), (select coalesce(sum(delta), 0) from pgbench_history),
+	(select coalesce(max(id), 0) from reported) from pgbench_accounts')
+IFS='|' read -r accounts branches history last <<< "$found"
+[ "$accounts" = "$branches" ] && [ "$accounts" = "$history" ] || fail "balances: $found"
 grep -E 'PANIC|corrupt|invalid page' log && fail "the log has errors"
-echo "state $(sql 'select coalesce(max(id), 0) from reported')"
+echo "state $last"
 as pgbench -n -h /tmp -c 2 -j 1 -T 600 postgres > /dev/null 2>&1 &
 yes 'insert into reported default values returning id;' | as stdbuf -oL psql -h /tmp -Atq postgres

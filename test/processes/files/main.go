@@ -4,6 +4,7 @@
 //
 //	files small FOLDER COUNT SYNCED     create, lstat, read, rename and remove COUNT files of 1 KiB, and create SYNCED files with fsync
 //	files time NAME COMMAND...          run a command once
+//	files folders PATH...               create folders
 //	files nothing                       end at once
 package main
 
@@ -35,6 +36,13 @@ func run(args []string) error {
 			return fmt.Errorf("%s: %w: %s", args[2], err, out)
 		}
 		report(args[1], time.Since(start), 1)
+		return nil
+	case len(args) > 1 && args[0] == "folders":
+		for _, path := range args[1:] {
+			if err := os.MkdirAll(path, 0o777); err != nil {
+				return err
+			}
+		}
 		return nil
 	case len(args) == 1 && args[0] == "nothing":
 		return nil

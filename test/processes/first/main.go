@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command first is the first process of the Linux guest that Loam is compared with. It mounts the file systems that a
-// program expects, loads the drivers in /modules and mounts the disk if there is one, runs the command in /command, a list in JSON, and switches the machine off.
+// program expects, loads the drivers in /modules and mounts the disk that /disk names, if there is one, runs the command in /command, a list in JSON, and switches the machine off.
 package main
 
 import (
@@ -36,8 +36,8 @@ func run() error {
 	if err := first.Loopback(); err != nil {
 		return err
 	}
-	if _, err := os.Stat("/modules"); err == nil {
-		if err := mountDisk(); err != nil {
+	if disk, err := os.ReadFile("/disk"); err == nil {
+		if err := mountDisk(string(disk)); err != nil {
 			return err
 		}
 		defer unix.Unmount("/data", 0)
@@ -57,11 +57,10 @@ func run() error {
 }
 
 // mountDisk mounts the disk at /data.
-func mountDisk() error {
+func mountDisk(disk string) error {
 	if err := first.LoadModules("/modules"); err != nil {
 		return err
 	}
-	const disk = "/dev/vda"
 	for range 1000 { // the driver creates the device a moment after it was loaded
 		if _, err := os.Stat(disk); err == nil {
 			break

@@ -2,10 +2,9 @@
  * for all programs. Functions are known if the kernel is an ELF file with symbols. Addresses of the lower half belong to
  * programs.
  *
- * counter.so,out=PATH,skip=N,count=M: when the file PATH.start exists, the plugin begins to count. When programs have executed
- * N instructions, all counters become zero. After M more
- * instructions, the plugin writes PATH: a line with the number and the name of each function. The name of the programs is
- * ring3. N and M are exceeded by what the machine executes in 10 ms. A block of instructions without a jump counts in whole,
+ * counter.so,out=PATH: when the file PATH.start exists, the plugin begins to count. The file has two numbers, N and M. When
+ * programs have executed N instructions, all counters become zero. After M more instructions, the plugin writes PATH: a line with
+ * the number and the name of each function. The name of the programs is ring3. N and M are exceeded by what the machine executes in 10 ms. A block of instructions without a jump counts in whole,
  * also if an exception ends it early.
  */
 #include <pthread.h>
@@ -36,7 +35,6 @@ struct function {
 
 static struct function functions[FUNCTIONS], programs = { "ring3" }, others = { "others" };
 static char out[512];
-static uint64_t skip, length;
 
 /* counterOf returns the counter of the function with a name: it searches a hash table, whose keys are addresses of names. */
 static struct function *counterOf(const char *name)
@@ -80,6 +78,11 @@ static void *control(void *unused)
 	snprintf(path, sizeof path, "%s.start", out);
 	while (access(path, F_OK))
 		usleep(10000);
+	unsigned long long skip = 0, length = 0;
+	FILE *start = fopen(path, "r");
+	if (!start || fscanf(start, "%llu %llu", &skip, &length) != 2)
+		return NULL;
+	fclose(start);
 	programs.count = 0;
 	while (*(volatile uint64_t *)&programs.count < skip)
 		usleep(10000);
@@ -107,10 +110,6 @@ __attribute__((visibility("default"))) int qemu_plugin_install(plugin_id id, con
 	for (int i = 0; i < argc; i++)
 		if (!strncmp(argv[i], "out=", 4) && strlen(argv[i]) < sizeof out)
 			strcpy(out, argv[i] + 4);
-		else if (!strncmp(argv[i], "skip=", 5))
-			skip = strtoull(argv[i] + 5, NULL, 10);
-		else if (!strncmp(argv[i], "count=", 6))
-			length = strtoull(argv[i] + 6, NULL, 10);
 		else
 			return -1;
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
