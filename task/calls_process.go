@@ -142,6 +142,12 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	if c.Mounts() && !t.creds().Has(linux.CAP_SYS_ADMIN) {
 		return 0, linux.EPERM
 	}
+	s.mu.Lock()
+	errno := t.mayClone() // also before the copy of the memory: a fork bomb at its limit would copy it in vain
+	s.mu.Unlock()
+	if errno != 0 {
+		return 0, errno
+	}
 	space, errno := t.forkMemory(c)
 	if errno != 0 {
 		return 0, errno

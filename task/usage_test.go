@@ -110,6 +110,7 @@ func TestLimits(t *testing.T) {
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
 		u.limitTo(t, linux.RLIMIT_NPROC, 2, 2)
 		child := u.fork(2)
+		u.space.machine.forking = func() { t.Error("memory is copied for a process that exceeds the limit") }
 		is(t, "fork", u.fork(2), failed(linux.EAGAIN))
 		u.call(linux.SYS_KILL, uint64(child), linux.SIGKILL)
 		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)

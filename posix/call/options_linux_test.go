@@ -99,6 +99,8 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 		{linux.IPPROTO_IPV6, linux.IPV6_UNICAST_HOPS, []uint32{1, 255, 256, 1<<32 - 1, 1<<32 - 2}},
 		{linux.IPPROTO_IPV6, linux.IPV6_RECVPKTINFO, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IPV6, linux.IPV6_TCLASS, []uint32{4, 252, 256, 1<<32 - 1}},
+		{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_HOPS, []uint32{2, 255, 256, 1<<32 - 1}},
+		{linux.IPPROTO_IPV6, linux.IPV6_MULTICAST_LOOP, []uint32{0, 2, 1}},
 		{linux.IPPROTO_TCP, linux.TCP_NODELAY, []uint32{1, 7, 0}},
 		{linux.IPPROTO_TCP, linux.TCP_KEEPIDLE, []uint32{1, 32767, 32768, 0}},
 		{linux.IPPROTO_TCP, linux.TCP_KEEPINTVL, []uint32{1, 32767, 32768, 0}},
