@@ -91,8 +91,7 @@ type hardware struct {
 	name    string   // in -device, and in the options of the loam command
 	options []string // of QEMU, for a Linux guest: those of Loam's machines
 	modules []string // drivers that Linux needs, each after those that it depends on
-	file    string   // name of the disk on Linux
-	missing bool     // Debian's cloud kernel has no driver
+	file    string   // name of the disk on Linux; empty: Debian's cloud kernel has no driver
 }
 
 var kinds = []hardware{
@@ -101,7 +100,7 @@ var kinds = []hardware{
 		"drivers/virtio/virtio_pci_modern_dev.ko", "drivers/virtio/virtio_pci.ko", "drivers/block/virtio_blk.ko",
 	}},
 	{name: "nvme", options: []string{"-device", "nvme,serial=disk0,drive=disk0"}, file: "/dev/nvme0n1"}, // the driver is in the kernel
-	{name: "ahci", missing: true},
+	{name: "ahci"},
 }
 
 // findKinds returns the kinds of disks that a list names.
@@ -160,7 +159,7 @@ const mostCPUs = 2
 // diskWorkloads are the workloads of -only disk.
 func (b *built) diskWorkloads(cpus int) (kept []workload) {
 	for _, h := range b.kinds {
-		for _, w := range b.diskWorkloadsOn(h, cpus) {
+		for _, w := range diskWorkloadsOn(h, cpus) {
 			if w.chosen() && !b.lacksFor(w) && !(*many && w.whole != "") && (cpus <= mostCPUs || w.cached) {
 				kept = append(kept, w)
 			}
@@ -174,7 +173,7 @@ func (w *workload) chosen() bool {
 	return slices.ContainsFunc(strings.Split(*family, ","), func(name string) bool { return strings.HasPrefix(w.name, name) })
 }
 
-func (b *built) diskWorkloadsOn(h hardware, cpus int) []workload {
+func diskWorkloadsOn(h hardware, cpus int) []workload {
 	copies := strconv.Itoa(cpus)
 	named := func(row, name string) workload {
 		return workload{
@@ -237,7 +236,7 @@ cd /bin && exec /files time '%s' /usr/bin/dash -c '
 	i=0
 	while [ $i -lt %d ]; do ./mail-enqueue $0/spool user < $0/msg || exit 1; i=$((i + 1)); done
 	./mail-enqueue --exit $0/spool
-	wait
+	wait $!
 ' $in
 `
 

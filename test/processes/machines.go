@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -41,9 +40,6 @@ type built struct {
 	small                 string     // a root folder with one program, to measure the start of a machine
 }
 
-// errMissing is the error for a kind of disk without a driver.
-var errMissing = errors.New("the kernel has no driver for the disk")
-
 // rootOf returns the root folder for a workload.
 func (b *built) rootOf(w workload) string {
 	if w.whole != "" {
@@ -60,9 +56,6 @@ func (b *built) run(ctx context.Context, kernel string, cpus int, w workload) (o
 	if w.disk != nil {
 		if err := b.newDisk(ctx, w); err != nil {
 			return "", 0, err
-		}
-		if w.disk.missing && kernel == onLinux {
-			return "", 0, errMissing
 		}
 	}
 	cmd := b.onLoam(ctx, cpus, w)

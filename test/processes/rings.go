@@ -29,32 +29,18 @@ const ringIntro = `The table was made by ` + "`go run ./test/processes -rings`" 
 |---|---:|---:|---:|
 `
 
-// diskRows are the rows of disks for which -rings counts the instructions of the kernel.
-var diskRows = []string{
-	"open and close of a cached name", "stat of a cached name", "fio: write of 64 KiB, sequential", "fio: write of 4 KiB, random",
-	"compile and link 12 files of C", mailRow("/tmp"), mailRow(atDisk),
-}
-
-// rings prints the table of ringRows, or with -only disk of diskRows. Another value of only selects the rows that begin with it.
+// rings prints the table of ringRows, or only the rows that begin with the value of -only.
 func rings(ctx context.Context, dir string) error {
 	b, result, err := buildCounting(ctx, dir)
 	if err != nil {
 		return err
 	}
 	fmt.Printf(ringIntro, time.Now().Format("2 January 2006"))
-	all := ringRows
-	if *only == onDisk {
-		all = diskRows
-	}
-	for _, row := range all {
-		w := workload{name: row, command: endless(row), warm: warmServer}
-		if *only == onDisk {
-			if w, err = b.endlessDisk(row); err != nil {
-				return err
-			}
-		} else if !strings.HasPrefix(row, *only) {
+	for _, row := range ringRows {
+		if !strings.HasPrefix(row, *only) {
 			continue
 		}
+		w := workload{name: row, command: endless(row), warm: warmServer}
 		p, err := b.counted(ctx, onLinux, w, result)
 		if err != nil {
 			return err
