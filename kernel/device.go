@@ -24,7 +24,7 @@ const (
 	CallGive                         // arguments: address and length of an array; frees the physical pages in it
 	CallSpace                        // no arguments; result: physical address of the root table of a new address space
 	CallFlush                        // arguments: set of CPUs, 1 to wait for idle CPUs too; makes these CPUs drop all translations; result: 1 if an idle CPU has not yet done so
-	CallRetire                       // argument: root table of an address space; no CPU uses it when the call returns
+	CallRetire                       // arguments: root table of an address space, set of the CPUs that may use it; none uses it when the call returns
 	CallKick                         // argument: number of a CPU; interrupts it
 	CallSave                         // argument: number of a CPU; makes it save the x87 state of the context that it holds
 	CallClock                        // argument: physical address of a page for vdso.Data; from now on, the kernel stores the state of its clocks there

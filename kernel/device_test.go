@@ -288,24 +288,31 @@ func TestNewAddressSpace(t *testing.T) {
 	}
 }
 
-// A CPU that leaves an address space switches to the kernel's. Any other CPU drops its translations.
+// The CPUs that use an address space which is retired switch to the kernel's. Other CPUs are not disturbed.
 func TestRetire(t *testing.T) {
 	const root = 0x7000
-	for _, uses := range []bool{true, false} {
-		u := newUser(t)
-		k, before := u.kernel(), u.flushes
-		if uses {
-			u.cpu.root, u.cpu.active, u.cr3 = root, 1, root
+	for uses := range uint64(4) { // the set of the CPUs that use it
+		all := newUsers(t, 2)
+		u, other := all[0].on(), all[1]
+		k, kicks := u.kernel(), u.machine.kicks
+		before := [2]int{u.flushes, other.flushes}
+		for n, p := range []user{u, other} {
+			if uses>>n&1 != 0 {
+				p.cpu.root, p.cpu.active, p.cr3 = root, 1, root
+			}
 		}
-		u.want(0, CallRetire, root)
-		if u.cpu.root != k.tables.Root || u.cr3 != k.tables.Root || u.flushes == before {
-			t.Errorf("uses %v: root %#x, CR3 %#x, want %#x", uses, u.cpu.root, u.cr3, k.tables.Root)
+		u.machine.later(1, func() { other.on(); k.flushIfAsked(other.cpu); u.on() }) // when this CPU waits
+		u.want(0, CallRetire, root, uses)
+		for n, p := range []user{u, other} {
+			if p.cpu.root != k.tables.Root || p.cr3 != k.tables.Root || p.cpu.active&1 != 0 {
+				t.Errorf("set %b, CPU %d: root %#x, CR3 %#x, want %#x", uses, n, p.cpu.root, p.cr3, k.tables.Root)
+			}
+			if flushed := p.flushes != before[n]; flushed != (uses>>n&1 != 0) {
+				t.Errorf("set %b, CPU %d: it drops its translations: %v", uses, n, flushed)
+			}
 		}
-		if uses && u.cpu.active != 0 {
-			t.Error("the CPU is in the set of the address space")
-		}
-		if k.retired != 0 {
-			t.Errorf("%#x is being retired", k.retired)
+		if kicked := u.machine.kicks != kicks; kicked != (uses&2 != 0) || k.retired != 0 {
+			t.Errorf("set %b: the other CPU is interrupted: %v; %#x is being retired", uses, kicked, k.retired)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 		}
 		return 1
 	case CallRetire:
-		k.retire(c, f.DI)
+		k.retire(c, f.DI, f.SI)
 		return 0
 	case CallSave:
 		if f.DI == uint64(c.number) {
@@ -145,11 +145,14 @@ func (k *core) pinRoot() bool {
 	return true
 }
 
-// retire makes all CPUs leave an address space. A CPU that used it switches to the kernel's address space.
-func (k *core) retire(c *cpu, root uint64) {
+// retire makes the CPUs of a set leave an address space: they switch to the kernel's address space. Other CPUs do not have it, and
+// are not interrupted.
+func (k *core) retire(c *cpu, root, who uint64) {
 	atomic.StoreUint64(&k.retired, root)
-	k.forget(c)
-	k.flushOthers(everyCPU, true)
+	if c.root == root {
+		k.forget(c)
+	}
+	k.flushOthers(who, true)
 	atomic.StoreUint64(&k.retired, 0)
 }
 

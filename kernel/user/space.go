@@ -53,7 +53,7 @@ func newSpace(p *Pages, root, pa uint64) *Space {
 // Close releases the page tables. No context may use the space any more.
 func (s *Space) Close() {
 	s.Apply([]Change{{Action: Unmap, End: Limit}})
-	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), 0)
+	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), uintptr(atomic.LoadUint64(s.active)))
 	s.freeGone()
 	s.pages.giveTable(s.tables.Root)
 	s.pages.giveTable(s.page)
