@@ -24,7 +24,7 @@ found=$(sql 'select sum(abalance), (select sum(bbalance) from pgbench_branches),
 	(select coalesce(max(id), 0) from reported) from pgbench_accounts')
 IFS='|' read -r accounts branches history last <<< "$found"
 [ "$accounts" = "$branches" ] && [ "$accounts" = "$history" ] || fail "balances: $found"
-grep -E 'PANIC|corrupt|invalid page' log && fail "the log has errors"
+errors=$(grep -E 'PANIC|corrupt|invalid page' log | head -3) && [ "$errors" ] && fail "the log has errors:" $errors
 echo "state $last"
 as pgbench -n -h /tmp -c 2 -j 1 -T 600 postgres > /dev/null 2>&1 &
 yes 'insert into reported default values returning id;' | as stdbuf -oL psql -h /tmp -Atq postgres
