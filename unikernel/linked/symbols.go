@@ -46,8 +46,8 @@ func eachSymbol(f *elf.File, yield func(symbol)) (ok bool, err error) {
 	return len(table) > 0, nil
 }
 
-// text returns the text at an offset of a table of texts, each of which ends with a zero byte. It is empty if the offset
-// is not in the table.
+// text returns the text that begins at an offset of a table. A zero byte ends each text of the table. If the offset is not in
+// the table, the text is empty.
 func text(table []byte, at uint64) []byte {
 	if at >= uint64(len(table)) {
 		return nil
