@@ -1,7 +1,6 @@
 package ext4
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -176,8 +175,8 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 		}
 	}
 	s.committing, s.running = t, newTransaction(t.number+1)
-	sortImages(images)
-	sortImages(contents)
+	journal.Sort(images)
+	journal.Sort(contents)
 	return t, images, contents, more, nil
 }
 
@@ -210,10 +209,6 @@ func (s *FileSystem) seal() error {
 		g.Seal(b.data, b.number, b.structure(), nil)
 	}
 	return nil
-}
-
-func sortImages(images []journal.Image) {
-	slices.SortFunc(images, func(a, b journal.Image) int { return cmp.Compare(a.Block, b.Block) })
 }
 
 // countSuper writes the numbers of free blocks and inodes into the superblock. Ops do not update
@@ -285,7 +280,7 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 func (s *FileSystem) carryOut(steps []journal.Step) error {
 	var batch []journal.Image
 	flush := func() error {
-		sortImages(batch)
+		journal.Sort(batch)
 		err := s.writeContents(batch)
 		batch = batch[:0]
 		return err

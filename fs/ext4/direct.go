@@ -322,7 +322,7 @@ func (n node) takeContents(from, to uint64) (images []journal.Image) {
 		}
 		at += r.length
 	}
-	sortImages(images)
+	journal.Sort(images)
 	return images
 }
 

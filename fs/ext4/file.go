@@ -17,7 +17,7 @@ type handle struct {
 }
 
 // maxSize returns the maximum size of a file in bytes.
-func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
+func (s *FileSystem) maxSize() int64 { return disk.MaxLogical << s.geometry.BlockBits }
 
 // ReadAt implements fs.Handle.
 func (h handle) ReadAt(p []byte, offset int64) (int, error) {

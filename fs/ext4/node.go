@@ -189,7 +189,7 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 		}
 		return true, o.addOrphan(ino, i)
 	}
-	return false, t.remove(end, maxLogical, t.freeData)
+	return false, t.remove(end, disk.MaxLogical, t.freeData)
 }
 
 // clearRest clears the part of the last block after an offset, so that it reads as zeros if the
