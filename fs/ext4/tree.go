@@ -10,25 +10,33 @@ import (
 type tree struct {
 	o    *op
 	ino  uint32
-	i    disk.Inode // the inode that contains the root of the tree, for writing
+	i    disk.Inode // the inode that contains the root of the tree
+	edit bool       // the inode may be changed
 	goal uint64     // block near which new nodes are allocated
 }
 
-// tree returns the extents of a file for writing. A file with a block map is converted to extents
-// first.
+// tree returns the extents of a file for writing.
 func (o *op) tree(ino uint32) (*tree, error) {
-	i, err := o.inode(ino)
-	if err != nil {
-		return nil, err
+	t := &tree{o: o, ino: ino}
+	return t, t.begin()
+}
+
+// begin prepares changes of the tree or of the size of the file. A file with a block map is converted to extents.
+func (t *tree) begin() (err error) {
+	if t.edit {
+		return nil
 	}
-	t := &tree{o: o, ino: ino, i: i, goal: o.s.goalOf(ino)}
-	if i.Flags()&disk.FlagExtents == 0 {
-		return t, t.convert()
+	if t.i, err = t.o.inode(t.ino); err != nil {
+		return err
 	}
-	if o.s.geometry.CheckExtents(t.root(), -1) != nil {
-		return nil, errDamaged
+	t.edit, t.goal = true, t.o.s.goalOf(t.ino)
+	if t.i.Flags()&disk.FlagExtents == 0 {
+		return t.convert()
 	}
-	return t, nil
+	if t.o.s.geometry.CheckExtents(t.root(), -1) != nil {
+		return errDamaged
+	}
+	return nil
 }
 
 // goalOf returns the preferred block for the first blocks of a file, in the group of its inode.
