@@ -246,19 +246,17 @@ func (o *op) rollback() {
 }
 
 // inode returns an inode for writing. Until the next commit, fsync(2) and fdatasync(2) of the file commit.
-func (o *op) inode(ino uint32) (disk.Inode, error) {
-	i, err := o.attributesOf(ino)
-	o.s.running.inodes[ino] = true
-	return i, err
-}
+func (o *op) inode(ino uint32) (disk.Inode, error) { return o.inodeFor(ino, true) }
 
 // attributesOf returns an inode for writing, for changes of attributes that fdatasync(2) need not make durable.
-func (o *op) attributesOf(ino uint32) (disk.Inode, error) {
+func (o *op) attributesOf(ino uint32) (disk.Inode, error) { return o.inodeFor(ino, false) }
+
+func (o *op) inodeFor(ino uint32, data bool) (disk.Inode, error) {
 	if _, err := o.s.inode(ino); err != nil {
 		return nil, err
 	}
 	o.s.known.ForgetAttr(ino)
-	o.s.running.inodes[ino] = o.s.running.inodes[ino] // adds the inode
+	o.s.running.inodes[ino] = data || o.s.running.inodes[ino]
 	number, at, err := o.s.inodePlace(ino)
 	if err != nil {
 		return nil, err
