@@ -141,7 +141,6 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
-		w.Sizes(&r)
 	}
 	return r, true
 }
