@@ -190,3 +190,15 @@ func TestSmapsAllocations(t *testing.T) {
 		t.Errorf("%v allocations for %d regions, want at most %d", n, regions, most)
 	}
 }
+
+// MADV_WILLNEED succeeds without effect for anonymous memory, as on a Linux kernel with swap.
+func TestWillNeedAnonymous(t *testing.T) {
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	at := mustMap(t, m, mem.Request{Length: 2 * mem.PageSize, Prot: rw, Flags: mem.MapPrivate})
+	if err := m.Madvise(at, 2*mem.PageSize, mem.AdviseWillNeed); err != nil || m.Usage().Private != 0 {
+		t.Errorf("anonymous memory: %v, %d bytes are present", err, m.Usage().Private)
+	}
+	if err := m.Madvise(at, 3*mem.PageSize, mem.AdviseWillNeed); err != linux.ENOMEM {
+		t.Errorf("anonymous memory and a hole: %v", err)
+	}
+}

@@ -137,7 +137,8 @@ const layers = `
 	abi/linux, arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
-	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
+	posix/call < task/privilege, task/schedule, task/spawn;
+	posix/call, mem < task/vector;
 	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
 	posix/call, task/signal < task/clone;
 	posix/call, task/signal, task/family, task/account < task/wait;
