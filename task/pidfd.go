@@ -1,8 +1,6 @@
 package task
 
 import (
-	"encoding/binary"
-
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix"
@@ -146,6 +144,17 @@ func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
+// installProcess opens a pidfd, and stores its number at an address. Errors: EMFILE, EFAULT.
+func (t *Task) installProcess(p *Process, addr uint64) linux.Errno {
+	fd, errno := t.caller.Process.InstallProcess(p, 0)
+	if errno == 0 {
+		if errno = (memory{t}).setWord(addr, uint32(fd)); errno != 0 {
+			t.caller.Process.Close(fd)
+		}
+	}
+	return errno
+}
+
 // pidfdSendSignal implements pidfd_send_signal(2). Errors: EBADF, EINVAL, EPERM, ESRCH, EFAULT.
 func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	n := number(a.A2)
@@ -176,24 +185,13 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// info reads a siginfo_t from the caller's memory, for signal n. own is set if the caller sends the signal to its own
-// process: only then may the siginfo claim that the signal comes from the kernel or from kill(2). Errors: EFAULT,
-// EINVAL for another signal, EPERM.
+// info reads a siginfo_t from the caller's memory, as signal.CheckInfo. Errors: EFAULT, EPERM, EINVAL.
 func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
 	b := make([]byte, signal.InfoSize)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		return i, errno
 	}
-	le := binary.LittleEndian
-	i = signal.ParseInfo(b)
-	i.Signal = signal.Number(n)
-	switch {
-	case (i.Code >= 0 || i.Code == signal.CodeThread) && !own:
-		return i, linux.EPERM
-	case le.Uint32(b) != uint32(n) && n != 0:
-		return i, linux.EINVAL
-	}
-	return i, 0
+	return signal.CheckInfo(b, n, own)
 }
 
 // queueSignal implements rt_sigqueueinfo(2), and rt_tgsigqueueinfo(2) for a thread of the process group. Errors: EFAULT,

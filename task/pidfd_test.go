@@ -254,3 +254,22 @@ func TestQueuedSignal(t *testing.T) {
 		exit(u, 0)
 	})
 }
+
+// clone3 with a bad address for the pidfd fails and creates no process. Clocks and requests that Linux knows but does not
+// support here return its errors (LTP's clone302, clock_nanosleep01 and arch_prctl01).
+func TestUnsupportedRequests(t *testing.T) {
+	const arguments, bad = dataAt + 64, 0x1000
+	run(t, func(u *user) {
+		u.words(arguments, linux.CLONE_PIDFD, 0, bad, 0, 0, 0, 0, 0, linux.SIGCHLD, 0, 0, 0, 0, 0, 0, 0)
+		is(t, "clone3", u.call(linux.SYS_CLONE3, arguments, 64), failed(linux.EFAULT))
+		is(t, "wait4", u.call(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0), failed(linux.ECHILD))
+		is(t, "the descriptor is closed", u.call(linux.SYS_DUP, 0), failed(linux.EBADF))
+		u.words(arguments, 0, 0, 0, 0)
+		for _, clock := range []uint64{linux.CLOCK_THREAD_CPUTIME_ID, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_REALTIME_COARSE} {
+			is(t, "clock_nanosleep", u.call(linux.SYS_CLOCK_NANOSLEEP, clock, 0, arguments, 0), failed(linux.EOPNOTSUPP))
+		}
+		is(t, "ARCH_GET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_GET_CPUID, 0), 1)
+		is(t, "ARCH_SET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_SET_CPUID, 0), failed(linux.ENODEV))
+		exit(u, 0)
+	})
+}
