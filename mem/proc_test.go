@@ -202,3 +202,23 @@ func TestWillNeedAnonymous(t *testing.T) {
 		t.Errorf("anonymous memory and a hole: %v", err)
 	}
 }
+
+// Anonymous memory of /dev/zero has the permissions of the descriptor.
+func TestMapZero(t *testing.T) {
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	for _, test := range []struct {
+		what string
+		q    mem.Request
+		want error
+	}{
+		{"shared, for reading", mem.Request{Prot: mem.Read, Flags: mem.MapShared, Deny: mem.MayNotWrite}, nil},
+		{"shared, for writing", mem.Request{Prot: rw, Flags: mem.MapShared, Deny: mem.MayNotWrite}, linux.EACCES},
+		{"private, for writing", mem.Request{Prot: rw, Flags: mem.MapPrivate, Deny: mem.MayNotWrite}, nil},
+		{"not opened for reading", mem.Request{Prot: rw, Flags: mem.MapShared, Unreadable: true}, linux.EACCES},
+	} {
+		test.q.Length = mem.PageSize
+		if _, err := m.Mmap(test.q); err != test.want {
+			t.Errorf("%s: %v, want %v", test.what, err, test.want)
+		}
+	}
+}

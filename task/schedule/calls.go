@@ -4,6 +4,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -19,6 +20,7 @@ type Traits struct {
 	Nice, Policy, Priority int
 	ResetOnFork            bool
 	Slack                  uint64   // timer slack in nanoseconds (PR_SET_TIMERSLACK)
+	restSlack              uint64   // timer slack that PR_SET_TIMERSLACK restores; 0: DefaultSlack
 	affinity               []uint64 // bit set of the CPUs that the thread may use; nil: all
 	io                     uint64   // value of ioprio_set(2)
 }
@@ -29,10 +31,10 @@ func (r *Traits) HasIOPriority() bool { return r.io != 0 }
 // DefaultSlack is the timer slack of a new process, in nanoseconds. It has no effect: timers are not delayed.
 const DefaultSlack = 50000
 
-// SetSlack implements PR_SET_TIMERSLACK. 0 means the default.
+// SetSlack implements PR_SET_TIMERSLACK. 0 means the slack that the creator of the thread had.
 func (r *Traits) SetSlack(n uint64) {
 	if r.Slack = n; n == 0 || n >= 1<<63 {
-		r.Slack = DefaultSlack
+		r.Slack = cmp.Or(r.restSlack, DefaultSlack)
 	}
 }
 
@@ -58,6 +60,7 @@ func (r Traits) Inherited() Traits {
 	if r.ResetOnFork {
 		r.Policy, r.Priority, r.Nice, r.ResetOnFork = linux.SCHED_OTHER, 0, max(r.Nice, 0), false
 	}
+	r.restSlack = r.Slack
 	return r
 }
 
