@@ -257,7 +257,7 @@ func TestQueuedSignal(t *testing.T) {
 
 // clone3 with a bad address for the pidfd fails and creates no process. Clocks and requests that Linux knows but does not
 // support here return its errors, and only the owner of a file may open it with O_NOATIME (LTP's clone302, clock_nanosleep01,
-// arch_prctl01, kill03 and open02).
+// arch_prctl01, kill03, waitpid04, sched_setparam04 and open02).
 func TestUnsupportedRequests(t *testing.T) {
 	const arguments, bad = dataAt + 64, 0x1000
 	run(t, func(u *user) {
@@ -272,6 +272,9 @@ func TestUnsupportedRequests(t *testing.T) {
 		is(t, "ARCH_GET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_GET_CPUID, 0), 1)
 		is(t, "ARCH_SET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_SET_CPUID, 0), failed(linux.ENODEV))
 		is(t, "kill", u.call(linux.SYS_KILL, 1<<31, linux.SIGKILL), failed(linux.ESRCH))
+		is(t, "wait4", u.call(linux.SYS_WAIT4, 1<<31, 0, 0, 0), failed(linux.ESRCH))
+		is(t, "sched_setscheduler", u.call(linux.SYS_SCHED_SETSCHEDULER, 0, linux.SCHED_OTHER, 0), failed(linux.EINVAL))
+		is(t, "sched_setparam", u.call(linux.SYS_SCHED_SETPARAM, 0, 0), failed(linux.EINVAL))
 		path := u.text(dataAt+64, "/file")
 		is(t, "open", u.call(linux.SYS_OPEN, path, linux.O_CREAT|linux.O_NOATIME, 0o644), 0)
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)

@@ -99,6 +99,14 @@ func flag(on bool) uint64 {
 	return 0
 }
 
+// parameter reads a struct sched_param. Errors: EINVAL for a null pointer, EFAULT.
+func parameter(t Caller, addr uint64) (uint32, linux.Errno) {
+	if addr == 0 {
+		return 0, linux.EINVAL
+	}
+	return word(t, addr)
+}
+
 // word reads a 32-bit word from the memory of the caller. Errors: EFAULT.
 func word(t Caller, addr uint64) (uint32, linux.Errno) {
 	var b [4]byte
@@ -132,7 +140,7 @@ var Calls = map[int]Serve{
 		})
 	},
 	linux.SYS_SCHED_SETSCHEDULER: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		priority, errno := word(t, a.A3)
+		priority, errno := parameter(t, a.A3)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -141,7 +149,7 @@ var Calls = map[int]Serve{
 		})
 	},
 	linux.SYS_SCHED_SETPARAM: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		priority, errno := word(t, a.A2)
+		priority, errno := parameter(t, a.A2)
 		if errno != 0 {
 			return 0, errno
 		}
