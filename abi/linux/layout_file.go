@@ -17,7 +17,7 @@ const SizeofStat = 144
 
 // Put encodes s into the first SizeofStat bytes of b.
 func (s *Stat) Put(b []byte) {
-	b = b[:SizeofStat]
+	_ = b[SizeofStat-1]
 	le.PutUint64(b, s.Dev)
 	le.PutUint64(b[8:], s.Ino)
 	le.PutUint64(b[16:], s.Nlink)
@@ -32,7 +32,7 @@ func (s *Stat) Put(b []byte) {
 	s.Atime.Put(b[72:])
 	s.Mtime.Put(b[88:])
 	s.Ctime.Put(b[104:])
-	clear(b[120:])
+	clear(b[120:SizeofStat])
 }
 
 // ParseStat decodes a struct stat.

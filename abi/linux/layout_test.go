@@ -38,7 +38,7 @@ func TestSizes(t *testing.T) {
 		"offsetof(struct msghdr, msg_iov)": MsghdrIov, "offsetof(struct msghdr, msg_control)": MsghdrControl,
 		"offsetof(struct msghdr, msg_controllen)": MsghdrControllen, "offsetof(struct msghdr, msg_flags)": MsghdrFlags,
 		"sizeof(struct sock_filter)": SizeofSockFilter, "offsetof(struct sock_fprog, filter)": SockFprogFilter,
-		"sizeof(struct termios)": SizeofTermios, "sizeof(struct termios2)": SizeofTermios2, "8": SizeofWinsize,
+		"sizeof(struct termios)": SizeofTermios, "sizeof(struct termios2)": SizeofTermios2,
 		"offsetof(struct termios2, c_cc)": termiosChars, "offsetof(struct termios2, c_ispeed)": SizeofTermios,
 	}
 	var names []string
@@ -74,6 +74,16 @@ func TestNanoTimespec(t *testing.T) {
 	for nano, want := range map[int64]Timespec{0: {}, 1: {0, 1}, -1: {-1, 999_999_999}, 3_000_000_004: {3, 4}} {
 		got := NanoTimespec(nano)
 		if got != want || got.Nano() != nano {
+			t.Errorf("%d is %+v, want %+v", nano, got, want)
+		}
+	}
+}
+
+// TestTimeval: a time before 1970 is rounded down, so that microseconds are positive.
+func TestTimeval(t *testing.T) {
+	for nano, want := range map[int64]Timeval{0: {}, 999: {}, 1000: {0, 1}, -1: {-1, 999_999}, 2_000_003_999: {2, 3}} {
+		got := NanoTimeval(nano)
+		if got != want || got.Nano() > nano || got.Nano() <= nano-1000 {
 			t.Errorf("%d is %+v, want %+v", nano, got, want)
 		}
 	}

@@ -124,6 +124,7 @@ const termiosChars = 17 // offset of c_cc
 
 // ParseTermios decodes a struct termios, or a struct termios2 if b is that long.
 func ParseTermios(b []byte) Termios {
+	_ = b[SizeofTermios-1]
 	t := Termios{Input: le.Uint32(b), Output: le.Uint32(b[4:]), Control: le.Uint32(b[8:]), Local: le.Uint32(b[12:]), Discipline: b[16]}
 	copy(t.Chars[:], b[termiosChars:])
 	if len(b) >= SizeofTermios2 {
@@ -134,6 +135,7 @@ func ParseTermios(b []byte) Termios {
 
 // Put encodes t as a struct termios into the first SizeofTermios bytes of b, or as a struct termios2 if b is that long.
 func (t Termios) Put(b []byte) {
+	_ = b[SizeofTermios-1]
 	le.PutUint32(b, t.Input)
 	le.PutUint32(b[4:], t.Output)
 	le.PutUint32(b[8:], t.Control)
