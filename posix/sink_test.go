@@ -51,6 +51,18 @@ func TestSink(t *testing.T) {
 	}
 }
 
+// mmap of /dev/zero maps anonymous memory: ForMapping returns no file. Other devices cannot be mapped (LTP's mprotect01).
+func TestMapZero(t *testing.T) {
+	p := devices(t)
+	zero := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/zero", linux.O_RDONLY, 0))
+	if m, errno := p.ForMapping(zero); errno != 0 || m.Node != nil || m.Flags.MayWrite() {
+		t.Errorf("/dev/zero: %+v, %v", m, errno)
+	}
+	null := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/null", linux.O_RDONLY, 0))
+	_, errno := p.ForMapping(null)
+	wantErrno(t, errno, linux.ENODEV, "/dev/null")
+}
+
 // Reads from a device without offsets, such as /dev/zero, take a shorter path, too.
 func TestSource(t *testing.T) {
 	p := devices(t)

@@ -184,15 +184,13 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
 // EINVAL.
 func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
-	o, errno := p.getAny(fd)
-	if errno != 0 {
-		return -1, errno
+	if flags&^linux.O_CLOEXEC != 0 || fd == to && !dup2 {
+		return -1, linux.EINVAL
 	}
+	o, errno := p.getAny(fd)
 	switch {
-	case flags&^linux.O_CLOEXEC != 0:
-		return -1, linux.EINVAL
-	case fd == to && !dup2:
-		return -1, linux.EINVAL
+	case errno != 0:
+		return -1, errno
 	case fd == to:
 		return to, 0
 	case to >= p.mostFiles():

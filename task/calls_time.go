@@ -36,8 +36,11 @@ var timeCalls = map[int]serveFunc{
 	linux.SYS_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.sleep(a.A1, a.A2) },
 	linux.SYS_CLOCK_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now, errno := t.clock(number(a.A1))
-		if errno != 0 {
+		switch {
+		case errno != 0:
 			return 0, errno
+		case account.CannotSleep(number(a.A1)):
+			return 0, linux.EOPNOTSUPP
 		}
 		if a.A2&linux.TIMER_ABSTIME == 0 {
 			return t.sleep(a.A3, a.A4)

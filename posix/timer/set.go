@@ -65,7 +65,7 @@ const maxTimers = 4096
 
 // Event says what happens when a timer of timer_create(2) expires (struct sigevent).
 type Event struct {
-	Notify int // SIGEV_SIGNAL, SIGEV_NONE or SIGEV_THREAD_ID
+	Notify int // SIGEV_NONE, SIGEV_THREAD_ID, SIGEV_SIGNAL, or SIGEV_THREAD, which is the same as SIGEV_SIGNAL
 	Signal int
 	Thread int32
 	Value  uint64 // value for the signal handler; the ID of the timer if ValueIsID is set
@@ -97,7 +97,7 @@ func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
 		}
 		merged := false
 		switch e.Notify {
-		case linux.SIGEV_SIGNAL:
+		case linux.SIGEV_SIGNAL, linux.SIGEV_THREAD:
 			merged, _ = all.sendSignal(s)
 		case linux.SIGEV_THREAD_ID:
 			s.Thread = e.Thread
@@ -162,7 +162,7 @@ func (all *Set) GetInterval(which int) (Setting, linux.Errno) {
 func (all *Set) Create(clock int, e Event) (int32, linux.Errno) {
 	switch e.Notify {
 	case linux.SIGEV_NONE:
-	case linux.SIGEV_SIGNAL, linux.SIGEV_THREAD_ID:
+	case linux.SIGEV_SIGNAL, linux.SIGEV_THREAD, linux.SIGEV_THREAD_ID:
 		if e.Signal < 1 || e.Signal > lastSignal {
 			return -1, linux.EINVAL
 		}
