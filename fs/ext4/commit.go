@@ -163,6 +163,7 @@ func (s *FileSystem) freeze(ino uint32, dataOnly bool) (t *transaction, images, 
 	defer s.mu.Unlock()
 	t = s.running
 	if s.readOnly != "" || len(t.blocks) == 0 && len(s.dirty) == 0 && len(t.revoked) == 0 {
+		clear(t.inodes) // only ops that failed have added inodes
 		return nil, nil, nil, false, nil
 	}
 	data, changed := t.inodes[ino]

@@ -109,6 +109,15 @@ func TestSyncCommits(t *testing.T) {
 			must(f.t, f.v.Mkdir(f.v.Root, "/other", 0o755))
 			f.overwrite('b')
 		}, file, false},
+		{"fsync, an operation failed before a sync", func(f *synced) {
+			err := f.v.SetXattr(f.f.Place(), "user.large", make([]byte, 8192), 0)
+			if err != linux.ENOSPC {
+				f.t.Fatal(err)
+			}
+			must(f.t, f.s.Sync())
+			must(f.t, f.v.Mkdir(f.v.Root, "/other", 0o755))
+			f.overwrite('b')
+		}, file, false},
 		{"fdatasync, a longer file", func(f *synced) { f.overwrite('b'); f.write(f.f, syncedSize, 'b', 1) }, data, true},
 		{"fdatasync, a longer file in the same block", func(f *synced) {
 			f.change(fs.Change{Fields: fs.SetSize, Size: 5000})
