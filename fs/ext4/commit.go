@@ -111,13 +111,14 @@ func (s *FileSystem) commitOnce(ino uint32, dataOnly bool) (more bool, err error
 		s.fail(err)
 		return false, linux.EIO
 	}
+	err = s.clean(contents) // before thaw, which may write a checkpoint: the transaction is durable even if that fails
 	if t != nil {
 		if s.config.Discard {
 			s.discard(t)
 		}
 		s.thaw(t)
 	}
-	return more, s.clean(contents)
+	return more, err
 }
 
 // discard discards the blocks that a transaction freed. They are not reused before thaw. Errors are

@@ -76,3 +76,37 @@ func deviceFails(t *testing.T, c fault.Config) {
 	must(t, again.Close())
 	check(t, after)
 }
+
+// An fsync succeeds if its transaction is in the journal, even if the following checkpoint fails. The next one fails.
+func TestCheckpointFails(t *testing.T) {
+	d := loadImage(t, makeImage(t, "16M", "-b", "4096", "-J", "size=4"))
+	superblock := fault.Rule{Ops: []block.Op{block.Write}, To: 4096, Skip: 1} // after Open, only a checkpoint writes it
+	bad := fault.New(d, fault.Config{Rules: []fault.Rule{superblock}})
+	s, err := ext4.Open(bad, ext4.Config{Interval: time.Hour})
+	must(t, err)
+	v := newView(s)
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	must(t, err)
+	n := 0
+	for ; s.ReadOnly() == ""; n++ {
+		if _, err := f.WriteAt([]byte("text"), int64(4*n)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Sync(); err != nil {
+			t.Fatalf("fsync %d: %v", n, err)
+		}
+	}
+	if err := f.Sync(); !errors.Is(err, linux.EIO) {
+		t.Errorf("fsync afterwards: %v", err)
+	}
+	f.Close()
+	s.Close()
+	after := d.Snapshot()
+	bad.Close()
+	again := mount(t, after, ext4.Config{})
+	if got := content(t, newView(again), "f"); string(got) != strings.Repeat("text", n) {
+		t.Errorf("%d bytes after %d writes", len(got), n)
+	}
+	must(t, again.Close())
+	check(t, after)
+}
