@@ -1,6 +1,10 @@
 package fs
 
-import "loam/abi/linux"
+import (
+	"time"
+
+	"loam/abi/linux"
+)
 
 // Mode is the st_mode of inode(7): the file type and the permission bits.
 type Mode uint32
@@ -27,6 +31,13 @@ func (m Mode) Type() Mode { return m & TypeMask }
 
 // Time is a time in nanoseconds since 1970-01-01 UTC. Its range is 1677 to 2262.
 type Time int64
+
+// Tick returns a time rounded down to linux.Tick. File systems use it for the times that they set, as on Linux. So most writes to a
+// file leave its times as they are, and a file that is written later is never older, in whichever file system.
+func Tick(t time.Time) Time {
+	n := t.UnixNano()
+	return Time(n - n%linux.Tick)
+}
 
 // Attr holds the attributes that stat(2) returns. It is comparable.
 type Attr struct {

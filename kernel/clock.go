@@ -156,6 +156,7 @@ func (k *core) clockGettime(c *cpu, id int, addr uint64) int64 {
 	case threadTime:
 		t += k.threads.At(c.current).Used - c.chargedAt
 	}
+	t -= t % resolution(id)
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9)
 	return 0
 }
@@ -190,17 +191,26 @@ func systemClock(id int) int {
 	return id
 }
 
-// clockGetres implements clock_getres(2): every clock has a resolution of one nanosecond.
+// resolution returns the resolution of a clock in nanoseconds.
+func resolution(id int) int64 {
+	if id == realtimeCoarse || id == monotonicCoarse {
+		return linux.Tick
+	}
+	return 1
+}
+
+// clockGetres implements clock_getres(2).
 func (k *core) clockGetres(id int, addr uint64) int64 {
+	id = systemClock(id)
 	switch {
-	case systemClock(id) < 0:
+	case id < 0:
 		return -int64(linux.EINVAL)
 	case addr == 0:
 		return 0
 	case !k.touch(addr, 16, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	*word(addr), *word(addr + 8) = 0, 1
+	*word(addr), *word(addr + 8) = 0, uint64(resolution(id))
 	return 0
 }
 

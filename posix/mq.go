@@ -24,7 +24,7 @@ func (p *Process) MqOpen(name string, flags int, mode uint32, attributes *mqueue
 	who := p.Identity()
 	f, errno := p.queues.Open(name, flags, attributes, mqueue.Creator{
 		UID: who.FSUID, GID: who.FSGID, Mode: fs.Mode(mode) & fs.Permissions &^ v.Umask, Privileged: p.may(linux.CAP_SYS_RESOURCE),
-		Limit: p.mostQueued(), Now: fs.Time(time.Now().UnixNano()),
+		Limit: p.mostQueued(), Now: fs.Tick(time.Now()),
 	}, func(a fs.Attr) bool { return v.Who.May(a, wish[access]) })
 	if errno != 0 {
 		return -1, errno

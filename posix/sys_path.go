@@ -239,7 +239,7 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 // times converts the arguments of utimensat(2) to a change.
 func times(access, modify Moment) fs.Change {
 	var c fs.Change
-	now := fs.Time(time.Now().UnixNano())
+	now := fs.Tick(time.Now())
 	at := func(m Moment, field fs.Fields, to *fs.Time) {
 		switch {
 		case m.Omit:

@@ -23,7 +23,7 @@ var timeCalls = map[int]serveFunc{
 		if _, errno := t.clock(number(a.A1)); errno != 0 {
 			return 0, errno
 		}
-		return 0, t.put(a.A2, linux.SizeofTimespec, linux.Timespec{Nsec: 1}.Put)
+		return 0, t.put(a.A2, linux.SizeofTimespec, linux.Timespec{Nsec: account.Resolution(number(a.A1))}.Put)
 	},
 	linux.SYS_GETTIMEOFDAY: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, t.put(a.A1, linux.SizeofTimeval, linux.NanoTimeval(time.Now().UnixNano()).Put)
@@ -73,9 +73,11 @@ var timeCalls = map[int]serveFunc{
 func (t *Task) clock(id int) (int64, linux.Errno) {
 	switch id {
 	case linux.CLOCK_REALTIME, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_TAI:
-		return time.Now().UnixNano(), 0
+		now := time.Now().UnixNano()
+		return now - now%account.Resolution(id), 0
 	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME:
-		return int64(t.process.system.monotonic()), 0
+		now := int64(t.process.system.monotonic())
+		return now - now%account.Resolution(id), 0
 	}
 	t.charge()
 	if now, ok := t.process.cpuTime(t.cpuClock(id)); ok {

@@ -6,6 +6,10 @@ import "encoding/binary"
 
 var le = binary.LittleEndian
 
+// Tick is the granularity of the coarse clocks, and of the times that file systems set, in nanoseconds. It is that of Linux on most
+// distributions (CONFIG_HZ=250).
+const Tick = 4_000_000
+
 // Timespec is struct timespec: a time in seconds and nanoseconds.
 type Timespec struct{ Sec, Nsec int64 }
 

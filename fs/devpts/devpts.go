@@ -58,7 +58,7 @@ func New() *FileSystem {
 }
 
 func newNode(inode uint64, mode fs.Mode, owner fs.Owner, device fs.Device) *Node {
-	now := fs.Time(time.Now().UnixNano())
+	now := fs.Tick(time.Now())
 	return &Node{attr: fs.Attr{
 		Inode: inode, Mode: mode, Links: 1, UID: owner.UID, GID: owner.GID, Device: device, BlockSize: blockSize,
 		Access: now, Modify: now, Status: now,
@@ -150,7 +150,7 @@ func (n *Node) Change(c fs.Change) error {
 	if c.Fields&fs.SetModify != 0 {
 		a.Modify = c.Modify
 	}
-	a.Status = fs.Time(time.Now().UnixNano())
+	a.Status = fs.Tick(time.Now())
 	return nil
 }
 

@@ -206,18 +206,13 @@ func (s *FileSystem) Sync() error {
 	return flushed
 }
 
-// tick is the granularity of the times that the file system sets. It is that of Linux on most distributions (CONFIG_HZ=250). So
-// most writes to a file leave its inode as it is, and a following fsync(2) needs no commit.
-const tick = 4 * time.Millisecond
-
-// now returns the current time, rounded to the granularity of times.
+// now returns the current time, rounded to the granularity of times. So an fsync(2) after a write often needs no commit.
 func (s *FileSystem) now() fs.Time {
-	unit := int64(tick)
+	t := fs.Tick(s.config.Now())
 	if s.geometry.InodeSize == 128 {
-		unit = int64(time.Second) // the inodes have no field for nanoseconds
+		t -= t % fs.Time(time.Second) // the inodes have no field for nanoseconds
 	}
-	t := s.config.Now().UnixNano()
-	return fs.Time(t - t%unit)
+	return t
 }
 
 func (s *FileSystem) report(format string, args ...any) {

@@ -10,6 +10,7 @@ import (
 	"loam/block/memory"
 	"loam/fs"
 	"loam/fs/ext4"
+	"loam/fs/memfs"
 )
 
 // clock is a clock that stands still until a test moves it.
@@ -222,4 +223,19 @@ func TestTick(t *testing.T) {
 		}
 		must(t, f.s.Close())
 	}
+}
+
+// All file systems have times of the same granularity: a file in memory is not newer than one on a disk that is written later.
+func TestTickOfAllFileSystems(t *testing.T) {
+	f := newSynced(t, loadImage(t, makeImage(t, "64M")))
+	v := newView(memfs.New(memfs.Config{Now: f.clock.now}))
+	earlier, err := v.Open(v.Root, "/earlier", fs.ReadWrite|fs.Create, 0o644)
+	must(t, err)
+	f.clock.at = f.clock.at.Add(time.Microsecond)
+	later := f.open("/later", 0)
+	if a, b := earlier.Attr().Modify, later.Attr().Modify; a > b {
+		t.Errorf("the file in memory is %d ns newer", a-b)
+	}
+	must(t, earlier.Close())
+	must(t, f.s.Close())
 }

@@ -90,7 +90,7 @@ func (m *FileSystem) Usage() fs.Usage {
 	return u
 }
 
-func (m *FileSystem) now() fs.Time { return fs.Time(m.config.Now().UnixNano()) }
+func (m *FileSystem) now() fs.Time { return fs.Tick(m.config.Now()) }
 
 // takePages accounts for n more pages. Errors: ENOSPC at the limit. A negative n returns pages.
 func (m *FileSystem) takePages(n int64) error { return take(&m.pages, n, m.config.Bytes/pageSize) }

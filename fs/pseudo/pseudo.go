@@ -57,7 +57,7 @@ func (f *FileSystem) Extend(e Extension) {
 
 // New returns an empty file system. magic is its f_type in statfs(2).
 func New(magic int64) *FileSystem {
-	f := &FileSystem{magic: magic, since: fs.Time(time.Now().UnixNano())}
+	f := &FileSystem{magic: magic, since: fs.Tick(time.Now())}
 	f.root = f.newDirectory(nil)
 	return f
 }

@@ -53,3 +53,11 @@ func CannotSleep(clock int) bool {
 	}
 	return false
 }
+
+// Resolution returns the resolution of a clock in nanoseconds (clock_getres(2)).
+func Resolution(clock int) int64 {
+	if clock == linux.CLOCK_REALTIME_COARSE || clock == linux.CLOCK_MONOTONIC_COARSE {
+		return linux.Tick
+	}
+	return 1
+}

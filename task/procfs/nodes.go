@@ -29,7 +29,7 @@ type Processes struct {
 }
 
 // New returns the entries.
-func New(c Config) *Processes { return &Processes{Config: c, since: fs.Time(time.Now().UnixNano())} }
+func New(c Config) *Processes { return &Processes{Config: c, since: fs.Tick(time.Now())} }
 
 // node is a file or directory of a process, or of one of its threads.
 type node struct {
