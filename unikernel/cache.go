@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,6 +83,9 @@ const (
 	endOfList   = "end\x00"
 )
 
+// checkInterval is the minimum time between two checks of a folder. The modification time of its list is the time of the last check.
+const checkInterval = 10 * time.Minute
+
 // fill creates the folder dir, unless it exists and is complete. f fills a temporary folder in the same place, which is then
 // renamed to dir. If two processes do this at the same time, both use the folder that was renamed first.
 func (c cache) fill(dir string, f func(dir string) error) error {
@@ -138,10 +142,15 @@ func writeList(dir string) error {
 			return err
 		}
 		st, err := e.Info()
-		if err == nil {
-			fmt.Fprintf(&list, "%d %s\x00", st.Size(), name)
+		if err != nil {
+			return err
 		}
-		return err
+		size := st.Size()
+		if slices.Contains(moduleFiles, name) {
+			size = min(size, 1) // the go command may make the file shorter
+		}
+		fmt.Fprintf(&list, "%d %s\x00", size, name)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -150,9 +159,14 @@ func writeList(dir string) error {
 }
 
 // complete reports whether a folder exists and no file in it is missing or too short, for example because the cache was cleaned
-// up in part or the disk was full. It does not read the files. A longer file is allowed: the go command adds lines to a go.sum.
+// up in part or the disk was full. It does not read the files. A longer file is allowed: the go command adds lines to a go.sum. If
+// the last check was less than checkInterval ago, complete trusts its result.
 func complete(dir string) bool {
-	text, err := os.ReadFile(filepath.Join(dir, listOfFiles))
+	path := filepath.Join(dir, listOfFiles)
+	if st, err := os.Stat(path); err == nil && time.Since(st.ModTime()).Abs() < checkInterval {
+		return true
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return false
 	}
@@ -169,6 +183,9 @@ func complete(dir string) bool {
 		if st, err := os.Lstat(filepath.Join(dir, name)); err != nil || st.Size() < size {
 			return false
 		}
+	}
+	if now := time.Now(); whole {
+		os.Chtimes(path, now, now)
 	}
 	return whole
 }

@@ -1,11 +1,14 @@
 package unikernel
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A cache in which other users could place programs is rejected with a one-line error.
@@ -70,6 +73,7 @@ func TestDamagedFolderIsFilledAgain(t *testing.T) {
 		if err := damage(); err != nil {
 			t.Fatal(err)
 		}
+		age(t, dir)
 		fill()
 		if kept := what == "nothing" || what == "a longer file"; (fills > before) == kept {
 			t.Errorf("%s: filled %d times", what, fills-before)
@@ -77,6 +81,62 @@ func TestDamagedFolderIsFilledAgain(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(dir)); len(left) != 2 || err != nil { // the folder and the lock
 		t.Errorf("%d folders are left, %v", len(left), err)
+	}
+}
+
+// age makes a folder of the cache look as if its last full check was long ago.
+func age(t *testing.T, dir string) {
+	t.Helper()
+	at := time.Now().Add(-2 * checkInterval)
+	if err := os.Chtimes(filepath.Join(dir, listOfFiles), at, at); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+}
+
+// A folder is checked again only after a while, and a full check counts as the last one.
+func TestCompleteFolderIsCheckedSeldom(t *testing.T) {
+	dir := t.TempDir()
+	if err := writeFile(filepath.Join(dir, "file"), []byte("text")); err != nil {
+		t.Fatal(err)
+	}
+	if err := writeList(dir); err != nil {
+		t.Fatal(err)
+	}
+	age(t, dir)
+	if !complete(dir) {
+		t.Error("the folder is not complete")
+	}
+	if err := os.Remove(filepath.Join(dir, "file")); err != nil {
+		t.Fatal(err)
+	}
+	if !complete(dir) {
+		t.Error("the folder was checked again at once")
+	}
+	age(t, dir)
+	if complete(dir) {
+		t.Error("the missing file was not found")
+	}
+}
+
+// The go command may make the go.mod in a folder of the cache shorter, but an empty one is damaged.
+func TestGoModMayBecomeShorter(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"go.mod", "file"} {
+		if err := writeFile(filepath.Join(dir, name), []byte("module a // text\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := writeList(dir); err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int64]bool{9: true, 0: false} {
+		if err := os.Truncate(filepath.Join(dir, "go.mod"), size); err != nil {
+			t.Fatal(err)
+		}
+		age(t, dir)
+		if complete(dir) != want {
+			t.Errorf("a go.mod of %d bytes: complete %v", size, !want)
+		}
 	}
 }
 
