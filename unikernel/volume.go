@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"loam/fs/tarfs"
+	"loam/unikernel/filled"
 	"loam/unikernel/guest"
 )
 
@@ -55,7 +56,7 @@ func openSystem(c cache, give func(*os.File) int) ([]guest.Mount, error) {
 		}
 	}
 	dir := c.path("system", digest(parts...))
-	if err := c.fill(dir, packSystem); err != nil {
+	if err := filled.Fill(dir, packSystem); err != nil {
 		return nil, err
 	}
 	files, err := os.Open(filepath.Join(dir, filesArchive))
