@@ -198,8 +198,11 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 	if writes {
 		wish |= ToWrite
 	}
-	if !v.Who.May(a, wish) {
+	switch {
+	case !v.Who.May(a, wish):
 		return linux.EACCES
+	case flags&linux.O_NOATIME != 0 && !v.Who.owns(a):
+		return linux.EPERM
 	}
 	return nil
 }

@@ -220,15 +220,11 @@ func (m *Map) punch(addr, end uint64) error {
 	return err
 }
 
-// willNeed loads absent pages of the objects in a range, up to readAhead pages of each region.
+// willNeed loads absent pages of the objects in a range, up to readAhead pages of each region. For anonymous memory it has no
+// effect, as on a Linux kernel with swap.
 func (m *Map) willNeed(addr, end uint64) error {
 	const readAhead = 512
-	all, hole, err := m.extents(addr, end, func(r *Region) error {
-		if r.object == nil {
-			return linux.EBADF
-		}
-		return nil
-	})
+	all, hole, err := m.extents(addr, end, func(*Region) error { return nil })
 	defer m.settle(all)
 	for _, e := range all {
 		for i := e.from; i < min(e.to, e.from+readAhead); i++ {

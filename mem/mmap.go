@@ -148,10 +148,10 @@ func forbidden(q Request, flags Flags) error {
 	switch {
 	case q.Object == nil && q.Flags&MapGrowsDown != 0 && flags&SharedRegion != 0:
 		return linux.EINVAL
-	case q.Object == nil:
-		return nil
 	case flags&MayNotWrite != 0 && q.Prot&Write != 0, q.Unreadable:
 		return linux.EACCES
+	case q.Object == nil:
+		return nil
 	case flags&MayNotExec != 0 && q.Prot&Exec != 0, q.Sealed && flags&SharedRegion != 0 && q.Prot&Write != 0:
 		return linux.EPERM
 	case q.Flags&MapGrowsDown != 0:

@@ -190,3 +190,35 @@ func TestSmapsAllocations(t *testing.T) {
 		t.Errorf("%v allocations for %d regions, want at most %d", n, regions, most)
 	}
 }
+
+// MADV_WILLNEED succeeds without effect for anonymous memory, as on a Linux kernel with swap.
+func TestWillNeedAnonymous(t *testing.T) {
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	at := mustMap(t, m, mem.Request{Length: 2 * mem.PageSize, Prot: rw, Flags: mem.MapPrivate})
+	if err := m.Madvise(at, 2*mem.PageSize, mem.AdviseWillNeed); err != nil || m.Usage().Private != 0 {
+		t.Errorf("anonymous memory: %v, %d bytes are present", err, m.Usage().Private)
+	}
+	if err := m.Madvise(at, 3*mem.PageSize, mem.AdviseWillNeed); err != linux.ENOMEM {
+		t.Errorf("anonymous memory and a hole: %v", err)
+	}
+}
+
+// Anonymous memory of /dev/zero has the permissions of the descriptor.
+func TestMapZero(t *testing.T) {
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	for _, test := range []struct {
+		what string
+		q    mem.Request
+		want error
+	}{
+		{"shared, for reading", mem.Request{Prot: mem.Read, Flags: mem.MapShared, Deny: mem.MayNotWrite}, nil},
+		{"shared, for writing", mem.Request{Prot: rw, Flags: mem.MapShared, Deny: mem.MayNotWrite}, linux.EACCES},
+		{"private, for writing", mem.Request{Prot: rw, Flags: mem.MapPrivate, Deny: mem.MayNotWrite}, nil},
+		{"not opened for reading", mem.Request{Prot: rw, Flags: mem.MapShared, Unreadable: true}, linux.EACCES},
+	} {
+		test.q.Length = mem.PageSize
+		if _, err := m.Mmap(test.q); err != test.want {
+			t.Errorf("%s: %v, want %v", test.what, err, test.want)
+		}
+	}
+}

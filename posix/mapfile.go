@@ -19,14 +19,21 @@ type Mapped struct {
 	Path   string
 }
 
-// ForMapping opens the file of a descriptor for mmap(2). Errors: EBADF, EACCES, ENODEV if the file is not a regular file.
+// zeroDevice is the number of /dev/zero (null(4)).
+var zeroDevice = fs.Device{Major: 1, Minor: 5}
+
+// ForMapping opens the file of a descriptor for mmap(2). For /dev/zero the result has no node. Errors: EBADF, EACCES; ENODEV for
+// other files that are not regular.
 func (p *Process) ForMapping(fd int) (Mapped, Errno) {
 	f, errno := p.real(fd, linux.ENODEV)
 	if errno != 0 {
 		return Mapped{}, errno
 	}
 	a := f.Attr()
-	if a.Mode.Type() != fs.Regular {
+	switch {
+	case a.Mode.Type() == fs.CharDevice && a.Device == zeroDevice:
+		return Mapped{Flags: f.Flags(), Attr: a}, 0
+	case a.Mode.Type() != fs.Regular:
 		return Mapped{}, linux.ENODEV
 	}
 	node := f.Place().Node

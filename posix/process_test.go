@@ -151,6 +151,9 @@ func TestDup3(t *testing.T) {
 	if got, errno := p.Dup3(a, a, 0, true); got != a || errno != 0 {
 		t.Errorf("dup2 to itself: %d, %v", got, errno)
 	}
+	if _, errno := p.Dup3(999, 999, 0, false); errno != linux.EINVAL {
+		t.Errorf("dup3 of a closed descriptor to itself: %v", errno)
+	}
 	_, errno := p.Dup3(a, a, 0, false)
 	wantErrno(t, errno, linux.EINVAL, "dup3 to itself")
 	if got, errno := p.Dup3(a, 1000, 0, true); got != 1000 || errno != 0 {

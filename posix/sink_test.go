@@ -51,6 +51,18 @@ func TestSink(t *testing.T) {
 	}
 }
 
+// mmap of /dev/zero maps anonymous memory: ForMapping returns no file. Other devices cannot be mapped (LTP's mprotect01).
+func TestMapZero(t *testing.T) {
+	p := devices(t)
+	zero := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/zero", linux.O_RDONLY, 0))
+	if m, errno := p.ForMapping(zero); errno != 0 || m.Node != nil || m.Flags.MayWrite() {
+		t.Errorf("/dev/zero: %+v, %v", m, errno)
+	}
+	null := fd(t)(p.OpenAt(linux.AT_FDCWD, "/dev/null", linux.O_RDONLY, 0))
+	_, errno := p.ForMapping(null)
+	wantErrno(t, errno, linux.ENODEV, "/dev/null")
+}
+
 // Reads from a device without offsets, such as /dev/zero, take a shorter path, too.
 func TestSource(t *testing.T) {
 	p := devices(t)
@@ -139,5 +151,17 @@ func TestSinkAllocatesNothing(t *testing.T) {
 	b := make([]byte, 1)
 	if n := testing.AllocsPerRun(100, func() { p.Write(fd, b) }); n != 0 {
 		t.Errorf("a write allocates %v times", n)
+	}
+}
+
+// RNDGETENTCNT returns the entropy of a random device, as /proc/sys/kernel/random/entropy_avail does on Linux. Other
+// devices have none.
+func TestEntropy(t *testing.T) {
+	p := devices(t)
+	for path, want := range map[string]Errno{"/dev/random": 0, "/dev/urandom": 0, "/dev/zero": linux.ENOTTY} {
+		file := fd(t)(p.OpenAt(linux.AT_FDCWD, path, linux.O_RDONLY, 0))
+		if n, errno := p.Ioctl(file, linux.RNDGETENTCNT, 0); errno != want || errno == 0 && n != 256 {
+			t.Errorf("%s: %d, %v, want %v", path, n, errno, want)
+		}
 	}
 }

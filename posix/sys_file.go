@@ -184,15 +184,13 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
 // EINVAL.
 func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
-	o, errno := p.getAny(fd)
-	if errno != 0 {
-		return -1, errno
+	if flags&^linux.O_CLOEXEC != 0 || fd == to && !dup2 {
+		return -1, linux.EINVAL
 	}
+	o, errno := p.getAny(fd)
 	switch {
-	case flags&^linux.O_CLOEXEC != 0:
-		return -1, linux.EINVAL
-	case fd == to && !dup2:
-		return -1, linux.EINVAL
+	case errno != 0:
+		return -1, errno
 	case fd == to:
 		return to, 0
 	case to >= p.mostFiles():
@@ -341,6 +339,9 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 			return t.AtMark()
 		}
 	case *treeFile:
+		if r, ok := f.Handle().(interface{ Entropy() int }); ok && request == linux.RNDGETENTCNT {
+			return r.Entropy(), 0
+		}
 		if a := f.Attr(); request == linux.FIONREAD && a.Mode.Type() == fs.Regular {
 			at, err := f.Seek(0, fs.SeekCur)
 			return int(max(a.Size-at, 0)), file.ToErrno(err)
@@ -352,7 +353,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // ReturnsInt reports whether a request stores an int at the address of its argument and does not read it.
 func ReturnsInt(request int) bool {
 	switch request {
-	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP:
+	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP, linux.RNDGETENTCNT:
 		return true
 	}
 	return false

@@ -107,7 +107,7 @@ func TestTimers(t *testing.T) {
 		}
 		a, errno := p.Timers().Create(linux.CLOCK_MONOTONIC, Event{Notify: linux.SIGEV_THREAD_ID, Signal: 10, Thread: 5, Value: 4711})
 		ok(t, errno)
-		b, errno := p.Timers().Create(linux.CLOCK_REALTIME, Event{Notify: linux.SIGEV_SIGNAL, Signal: 12, Thread: 0, ValueIsID: true})
+		b, errno := p.Timers().Create(linux.CLOCK_REALTIME, Event{Notify: linux.SIGEV_THREAD, Signal: 12, Thread: 0, ValueIsID: true})
 		ok(t, errno)
 		p.Timers().SetTime(a, 0, after(time.Second, 0))
 		p.Timers().SetTime(b, linux.TFD_TIMER_ABSTIME, after(time.Duration(time.Now().Add(2*time.Second).UnixNano()), 0))

@@ -98,6 +98,12 @@ func TestEpollNesting(t *testing.T) {
 	if got := epollWait(t, p, outer, long); len(got) != 1 {
 		t.Errorf("events: %v", got)
 	}
+	for range 3 { // five sets are nested: the most that Linux allows
+		next := fd(t)(p.EpollCreate(0))
+		ok(t, p.EpollCtl(next, linux.EPOLL_CTL_ADD, outer, in))
+		outer = next
+	}
+	wantErrno(t, p.EpollCtl(fd(t)(p.EpollCreate(0)), linux.EPOLL_CTL_ADD, outer, in), linux.ELOOP, "the sixth set")
 }
 
 // If more events are ready than fit, all are reported in turn.

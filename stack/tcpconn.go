@@ -395,6 +395,7 @@ func (c *TCPConn) CloseRead() error {
 	c.received.Discard(c.received.Readable())
 	c.readMu.Unlock()
 	c.wake()
+	c.reportEvents(ReadHangup)
 	c.ask(0)
 	return nil
 }

@@ -90,6 +90,10 @@ func TestEventsTCP(t *testing.T) {
 		p.send(wire.FIN|wire.ACK, "")
 		synctest.Wait()
 		e.want(t, "the peer's end", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup, stack.Readable|stack.ReadHangup)
+		if err := c.CloseRead(); err != nil {
+			t.Error(err)
+		}
+		e.want(t, "the program has shut down reading", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup, stack.Readable|stack.ReadHangup)
 		p.send(wire.RST, "")
 		synctest.Wait()
 		e.want(t, "a reset", c.Events(), stack.Readable|stack.Writable|stack.ReadHangup|stack.Hangup|stack.Error, stack.Hangup|stack.Error)

@@ -89,6 +89,10 @@ func archPrctl(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, store(fs)
 	case linux.ARCH_GET_GS:
 		return 0, store(gs)
+	case linux.ARCH_GET_CPUID:
+		return 1, 0
+	case linux.ARCH_SET_CPUID: // the CPU cannot make the instruction CPUID fault
+		return 0, linux.ENODEV
 	default:
 		return 0, linux.EINVAL
 	}

@@ -14,37 +14,28 @@ var memoryCalls = map[int]serveFunc{
 		t.leaveSegments(a.A1, a.A1+a.A2)
 		return 0, file.ToErrno(t.memory().Munmap(a.A1, a.A2))
 	},
-	linux.SYS_MPROTECT: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Mprotect(a.A1, a.A2, uint32(a.A3)))
-	},
-	linux.SYS_BRK: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.memory().Brk(a.A1), 0 },
+	linux.SYS_MPROTECT: onMap(func(m *mem.Map, a call.Args) error { return m.Mprotect(a.A1, a.A2, uint32(a.A3)) }),
+	linux.SYS_BRK:      func(t *Task, a call.Args) (uint64, linux.Errno) { return t.memory().Brk(a.A1), 0 },
 	linux.SYS_MREMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		addr, err := t.memory().Mremap(a.A1, a.A2, a.A3, uint32(a.A4), a.A5)
 		return addr, file.ToErrno(err)
 	},
-	linux.SYS_REMAP_FILE_PAGES: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().RemapFilePages(a.A1, a.A2, uint32(a.A3), a.A4, uint32(a.A5)))
-	},
-	linux.SYS_MADVISE: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Madvise(a.A1, a.A2, number(a.A3)))
-	},
-	linux.SYS_MSYNC: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Msync(a.A1, a.A2, uint32(a.A3)))
-	},
-	linux.SYS_MINCORE: mincore,
-	linux.SYS_MLOCK: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Mlock(a.A1, a.A2, 0))
-	},
-	linux.SYS_MLOCK2: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Mlock(a.A1, a.A2, uint32(a.A3)))
-	},
-	linux.SYS_MUNLOCK: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Munlock(a.A1, a.A2))
-	},
-	linux.SYS_MLOCKALL: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, file.ToErrno(t.memory().Mlockall(uint32(a.A1)))
-	},
+	linux.SYS_REMAP_FILE_PAGES: onMap(func(m *mem.Map, a call.Args) error {
+		return m.RemapFilePages(a.A1, a.A2, uint32(a.A3), a.A4, uint32(a.A5))
+	}),
+	linux.SYS_MADVISE:    onMap(func(m *mem.Map, a call.Args) error { return m.Madvise(a.A1, a.A2, number(a.A3)) }),
+	linux.SYS_MSYNC:      onMap(func(m *mem.Map, a call.Args) error { return m.Msync(a.A1, a.A2, uint32(a.A3)) }),
+	linux.SYS_MINCORE:    mincore,
+	linux.SYS_MLOCK:      onMap(func(m *mem.Map, a call.Args) error { return m.Mlock(a.A1, a.A2, 0) }),
+	linux.SYS_MLOCK2:     onMap(func(m *mem.Map, a call.Args) error { return m.Mlock(a.A1, a.A2, uint32(a.A3)) }),
+	linux.SYS_MUNLOCK:    onMap(func(m *mem.Map, a call.Args) error { return m.Munlock(a.A1, a.A2) }),
+	linux.SYS_MLOCKALL:   onMap(func(m *mem.Map, a call.Args) error { return m.Mlockall(uint32(a.A1)) }),
 	linux.SYS_MUNLOCKALL: func(t *Task, _ call.Args) (uint64, linux.Errno) { t.memory().Munlockall(); return 0, 0 },
+}
+
+// onMap returns the function for a call that changes the memory of the process.
+func onMap(f func(m *mem.Map, a call.Args) error) serveFunc {
+	return func(t *Task, a call.Args) (uint64, linux.Errno) { return 0, file.ToErrno(f(t.memory().Map, a)) }
 }
 
 // mmap implements mmap(2).

@@ -173,11 +173,10 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 		return 0, linux.EAGAIN
 	}
 	child := newProcess(s, node)
-	fd := -1
 	if c.Flags&linux.CLONE_PIDFD != 0 {
-		if fd, errno = t.caller.Process.InstallProcess(child, 0); errno != 0 {
+		if errno = t.installProcess(child, c.PIDFD); errno != 0 {
 			s.mu.Lock()
-			s.tree.Exit(node, 0)
+			s.tree.Undo(node)
 			s.mu.Unlock()
 			thread.Close()
 			space.leave()
@@ -185,7 +184,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 		}
 	}
 	child.posix = forkFiles(p.posix, node.PID, c)
-	child.posix.SetSender(child.sendTimer)
+	child.posix.SetTimers(child.sendTimer, child.cpuTime)
 	child.space.Store(space)
 	child.inherit(p)
 	var gone chan struct{}
@@ -223,9 +222,6 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 		child.end(linux.SIGKILL)
 	}
 	s.mu.Unlock()
-	if c.Flags&linux.CLONE_PIDFD != 0 {
-		memory{t}.setWord(c.PIDFD, uint32(fd))
-	}
 	t.announce(ct, c, memory{ct})
 	go ct.loop()
 	if event != 0 {

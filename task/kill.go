@@ -11,7 +11,10 @@ import (
 // of them. Errors: EINVAL, ESRCH, EPERM.
 func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 	pid, n := family.PID(number(a.A1)), number(a.A2)
-	if n < 0 || n > int(signal.Last) || pid == -1<<31 {
+	switch {
+	case pid == -1<<31: // it has no opposite
+		return 0, linux.ESRCH
+	case n < 0 || n > int(signal.Last):
 		return 0, linux.EINVAL
 	}
 	i := t.sender(signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})

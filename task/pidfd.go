@@ -1,9 +1,8 @@
 package task
 
 import (
-	"encoding/binary"
-
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/task/clone"
@@ -19,12 +18,16 @@ var pidfdCalls = map[int]serveFunc{
 	linux.SYS_PIDFD_SEND_SIGNAL: pidfdSendSignal,
 	linux.SYS_PIDFD_GETFD:       pidfdGetfd,
 	linux.SYS_PROCESS_VM_READV: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.ReadAt(b, at); return n }, false)
+		return vector.Copy(t.caller.Memory, a, false, t.inspectedMemory)
 	},
 	linux.SYS_PROCESS_VM_WRITEV: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return t.processVM(a, func(of *addressSpace, b []byte, at uint64) int { n, _ := of.Map.WriteAt(b, at); return n }, true)
+		return vector.Copy(t.caller.Memory, a, true, t.inspectedMemory)
 	},
-	linux.SYS_KCMP: kcmp,
+	linux.SYS_PROCESS_MADVISE: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		return vector.Madvise(t.caller.Memory, t.memory().Map, a, t.creds().Has(linux.CAP_SYS_NICE), t.watchedMemory)
+	},
+	linux.SYS_PROCESS_MRELEASE: processMrelease,
+	linux.SYS_KCMP:             kcmp,
 	linux.SYS_RT_SIGQUEUEINFO: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.queueSignal(0, number(a.A1), number(a.A2), a.A3)
 	},
@@ -141,6 +144,17 @@ func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
+// installProcess opens a pidfd, and stores its number at an address. Errors: EMFILE, EFAULT.
+func (t *Task) installProcess(p *Process, addr uint64) linux.Errno {
+	fd, errno := t.caller.Process.InstallProcess(p, 0)
+	if errno == 0 {
+		if errno = (memory{t}).setWord(addr, uint32(fd)); errno != 0 {
+			t.caller.Process.Close(fd)
+		}
+	}
+	return errno
+}
+
 // pidfdSendSignal implements pidfd_send_signal(2). Errors: EBADF, EINVAL, EPERM, ESRCH, EFAULT.
 func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	n := number(a.A2)
@@ -171,24 +185,13 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 	})
 }
 
-// info reads a siginfo_t from the caller's memory, for signal n. own is set if the caller sends the signal to its own
-// process: only then may the siginfo claim that the signal comes from the kernel or from kill(2). Errors: EFAULT,
-// EINVAL for another signal, EPERM.
+// info reads a siginfo_t from the caller's memory, as signal.CheckInfo. Errors: EFAULT, EPERM, EINVAL.
 func (t *Task) info(addr uint64, n int, own bool) (i signal.Info, errno linux.Errno) {
 	b := make([]byte, signal.InfoSize)
 	if errno := t.caller.Memory.Read(b, addr); errno != 0 {
 		return i, errno
 	}
-	le := binary.LittleEndian
-	i = signal.ParseInfo(b)
-	i.Signal = signal.Number(n)
-	switch {
-	case (i.Code >= 0 || i.Code == signal.CodeThread) && !own:
-		return i, linux.EPERM
-	case le.Uint32(b) != uint32(n) && n != 0:
-		return i, linux.EINVAL
-	}
-	return i, 0
+	return signal.CheckInfo(b, n, own)
 }
 
 // queueSignal implements rt_sigqueueinfo(2), and rt_tgsigqueueinfo(2) for a thread of the process group. Errors: EFAULT,
@@ -266,31 +269,55 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(fd), errno
 }
 
-// processVM implements process_vm_readv(2) and process_vm_writev(2): the function move copies between a buffer
-// and the memory of the other process. If a transfer ends early, the result is the number of bytes copied.
-// Errors: EINVAL, ESRCH, EPERM, EFAULT.
-func (t *Task) processVM(a call.Args, move func(of *addressSpace, b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
-	if a.A6 != 0 {
+// inspectedMemory returns the memory of the process that has a thread with an ID, as vector.Find. Errors: ESRCH, EPERM.
+func (t *Task) inspectedMemory(id uint64) (m *mem.Map, leave func(), errno linux.Errno) {
+	p, errno := t.inspected(id)
+	if errno == 0 {
+		m, leave = p.lend()
+	}
+	return m, leave, errno
+}
+
+// watchedMemory returns the memory of the process of a pidfd, as vector.Find. Errors: EBADF, EACCES.
+func (t *Task) watchedMemory(fd uint64) (m *mem.Map, leave func(), errno linux.Errno) {
+	p, _, errno := t.watched(fd)
+	if errno != 0 {
+		return nil, nil, errno
+	}
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	if m, leave = p.lend(); m != nil && !t.mayInspect(p, true) {
+		leave()
+		return nil, nil, linux.EACCES
+	}
+	return m, leave, 0
+}
+
+// processMrelease implements process_mrelease(2): it waits until a process that a signal has killed has freed its memory.
+// Errors: EINVAL unless all processes that share the memory end; EBADF, ESRCH, EINTR.
+func processMrelease(t *Task, a call.Args) (uint64, linux.Errno) {
+	if uint32(a.A2) != 0 {
 		return 0, linux.EINVAL
 	}
-	local, errno := vector.Read(t.caller.Memory, a.A2, a.A3)
+	p, _, errno := t.watched(a.A1)
 	if errno != 0 {
 		return 0, errno
 	}
-	remote, errno := vector.Read(t.caller.Memory, a.A4, a.A5)
-	if errno != 0 {
-		return 0, errno
+	_, errno = locked(t, func() (uint64, linux.Errno) {
+		if p.Ended() {
+			return 0, linux.ESRCH
+		}
+		for _, other := range p.system.processes {
+			if other.space.Load() == p.space.Load() && !other.ending {
+				return 0, linux.EINVAL
+			}
+		}
+		return 0, 0
+	})
+	if errno == 0 {
+		errno = t.await(p.done, forever)
 	}
-	p, errno := t.inspected(a.A1)
-	if errno != 0 {
-		return 0, errno
-	}
-	of := p.borrow()
-	if of == nil {
-		return 0, linux.ESRCH
-	}
-	defer of.leave()
-	return vector.Transfer(t.caller.Memory, local, remote, func(b []byte, at uint64) int { return move(of, b, at) }, write)
+	return 0, errno
 }
 
 // kcmp implements kcmp(2): 0 if two processes share a resource or both lack it, and otherwise the order of the two. Errors:
@@ -338,41 +365,26 @@ func kcmp(t *Task, a call.Args) (uint64, linux.Errno) {
 	return 2, 0
 }
 
-// unshare implements unshare(2). A process can separate only its mount namespace. For other namespaces it fails with EPERM,
-// as for a caller without the privilege to create them. Errors: EINVAL, EPERM.
+// unshare implements unshare(2). A process can separate only its mount namespace. Errors: EINVAL, EPERM.
 func unshare(t *Task, a call.Args) (uint64, linux.Errno) {
-	const (
-		alone = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM
-		own   = linux.CLONE_FS | linux.CLONE_FILES | linux.CLONE_SYSVSEM
-	)
 	p, s := t.process, t.process.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mounts := a.A1&linux.CLONE_NEWNS != 0 && t.creds().Has(linux.CAP_SYS_ADMIN)
-	if mounts && a.A1&clone.Namespaces == linux.CLONE_NEWNS {
-		a.A1 = a.A1&^linux.CLONE_NEWNS | linux.CLONE_FS
-	}
-	switch {
-	case a.A1&^(clone.Namespaces|alone|own) != 0, a.A1&alone != 0 && len(p.tasks) > 1:
-		return 0, linux.EINVAL
-	case a.A1&clone.Namespaces != 0:
-		return 0, linux.EPERM
-	case a.A1&own == 0:
-		return 0, 0
-	case len(p.tasks) > 1: // the threads of a process share what the call would separate: this is not implemented
-		return 0, linux.EINVAL
+	u, errno := clone.ParseUnshare(a.A1, len(p.tasks) == 1, t.creds().Has(linux.CAP_SYS_ADMIN))
+	if errno != 0 || u == (clone.Unshare{}) {
+		return 0, errno
 	}
 	keep := posix.SharePlace | posix.ShareDescriptors
-	if a.A1&linux.CLONE_FS != 0 {
+	if u.Place {
 		keep &^= posix.SharePlace
 	}
-	if a.A1&linux.CLONE_FILES != 0 {
+	if u.Descriptors {
 		keep &^= posix.ShareDescriptors
 	}
 	creds := *t.creds()
 	p.posix = p.posix.Unshare(keep)
 	t.callAs(p.posix, &creds)
-	if mounts {
+	if u.Mounts {
 		p.posix.CopyMounts()
 	}
 	return 0, 0

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix"
 	"loam/task/signal"
 )
@@ -132,6 +133,66 @@ func TestOtherMemory(t *testing.T) {
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
 }
 
+// process_madvise gives advice about ranges of the own memory and of another process, and stops at the first range that
+// fails. process_mrelease needs a process that a signal has killed. The expected results are those of Linux 6.18.
+func TestAdviseOther(t *testing.T) {
+	const page, ranges = mem.PageSize, dataAt + 64
+	run(t, func(u *user) {
+		at := uint64(u.call(linux.SYS_MMAP, 0, 8*page, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_PRIVATE|linux.MAP_ANONYMOUS, 1<<64-1, 0))
+		own := uint64(u.call(linux.SYS_PIDFD_OPEN, 2, 0))
+		child := uint64(u.fork(1))
+		other := uint64(u.call(linux.SYS_PIDFD_OPEN, child, 0))
+		u.words(ranges, uint32(at), uint32(at>>32), 2*page, 0, uint32(at+4*page), uint32(at>>32), page, 0, uint32(at+6*page), uint32(at>>32), page, 0)
+		u.store32(at, 7)
+		advise := func(what string, want int64, fd, count, advice, flags uint64) {
+			t.Helper()
+			is(t, what, u.call(linux.SYS_PROCESS_MADVISE, fd, ranges, count, advice, flags), want)
+		}
+		const all = 4 * page
+		advise("cold of another process", all, other, 3, mem.AdviseCold, 0)
+		advise("page out", all, other, 3, mem.AdvisePageOut, 0)
+		advise("random of another process", failed(linux.EINVAL), other, 3, mem.AdviseRandom, 0)
+		advise("random of the own process", all, own, 3, mem.AdviseRandom, 0)
+		advise("unknown advice", failed(linux.EINVAL), own, 0, 100, 0)
+		advise("flags", failed(linux.EINVAL), 99, 3, mem.AdviseCold, 1)
+		advise("no descriptor", failed(linux.EBADF), 99, 3, mem.AdviseRandom, 0)
+		advise("no range", 0, other, 0, mem.AdviseCold, 0)
+		advise("too many ranges", failed(linux.EINVAL), other, 1025, mem.AdviseCold, 0)
+		is(t, "the word", int64(u.load32(at)), 7)
+		advise("drop", all, own, 3, mem.AdviseDontNeed, 0)
+		is(t, "the dropped word", int64(u.load32(at)), 0)
+		is(t, "munmap", u.call(linux.SYS_MUNMAP, at+4*page, page), 0)
+		advise("the second range is unmapped", 2*page, own, 3, mem.AdviseCold, 0)
+		advise("only the child has the range", all, other, 3, mem.AdviseCold, 0)
+		is(t, "the first range is unmapped", u.call(linux.SYS_PROCESS_MADVISE, own, ranges+16, 2, mem.AdviseCold, 0), failed(linux.ENOMEM))
+		is(t, "a bad vector", u.call(linux.SYS_PROCESS_MADVISE, 99, 8, 1, mem.AdviseCold, 0), failed(linux.EFAULT))
+
+		release := func(what string, want int64, fd, flags uint64) {
+			t.Helper()
+			is(t, what, u.call(linux.SYS_PROCESS_MRELEASE, fd, flags), want)
+		}
+		release("release of a living process", failed(linux.EINVAL), other, 0)
+		release("flags", failed(linux.EINVAL), other, 1)
+		release("no descriptor", failed(linux.EBADF), 99, 0)
+		is(t, "kill", u.call(linux.SYS_KILL, child, linux.SIGKILL), 0)
+		if n := u.call(linux.SYS_PROCESS_MRELEASE, other, 0); n != 0 && n != failed(linux.ESRCH) {
+			t.Errorf("release of a killed process returns %d", n)
+		}
+		release("release of a zombie", failed(linux.ESRCH), other, 0)
+		advise("a zombie", failed(linux.ESRCH), other, 3, mem.AdviseRandom, 0)
+		is(t, "wait4", u.call(linux.SYS_WAIT4, child, 0, 0, 0), int64(child))
+		release("release of no process", failed(linux.ESRCH), other, 0)
+
+		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
+		advise("the own process, without privilege", 2*page, own, 1, mem.AdviseCold, 0)
+		advise("another process that may not be inspected", failed(linux.EACCES), uint64(u.call(linux.SYS_PIDFD_OPEN, uint64(u.fork(1)), 0)), 1, mem.AdviseCold, 0)
+		is(t, "prctl", u.call(linux.SYS_PRCTL, linux.PR_SET_DUMPABLE, 1), 0)
+		child = uint64(u.fork(1))
+		advise("another process, without privilege", failed(linux.EPERM), uint64(u.call(linux.SYS_PIDFD_OPEN, child, 0)), 1, mem.AdviseCold, 0)
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
 // Two processes without semaphore adjustments or without an I/O priority have the same of both (kcmp).
 func TestCompareAbsent(t *testing.T) {
 	const ops = dataAt + 64
@@ -190,6 +251,35 @@ func TestQueuedSignal(t *testing.T) {
 			is(t, "queue", u.call(linux.SYS_RT_SIGQUEUEINFO, self, realTime, info), want)
 		}
 		is(t, "kill", u.call(linux.SYS_KILL, self, linux.SIGCHLD), 0)
+		exit(u, 0)
+	})
+}
+
+// clone3 with a bad address for the pidfd fails and creates no process. Clocks and requests that Linux knows but does not
+// support here return its errors, and only the owner of a file may open it with O_NOATIME (LTP's clone302, clock_nanosleep01,
+// arch_prctl01, kill03, waitpid04, sched_setparam04 and open02).
+func TestUnsupportedRequests(t *testing.T) {
+	const arguments, bad = dataAt + 64, 0x1000
+	run(t, func(u *user) {
+		u.words(arguments, linux.CLONE_PIDFD, 0, bad, 0, 0, 0, 0, 0, linux.SIGCHLD, 0, 0, 0, 0, 0, 0, 0)
+		is(t, "clone3", u.call(linux.SYS_CLONE3, arguments, 64), failed(linux.EFAULT))
+		is(t, "wait4", u.call(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0), failed(linux.ECHILD))
+		is(t, "the descriptor is closed", u.call(linux.SYS_DUP, 0), failed(linux.EBADF))
+		u.words(arguments, 0, 0, 0, 0)
+		for _, clock := range []uint64{linux.CLOCK_THREAD_CPUTIME_ID, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_REALTIME_COARSE} {
+			is(t, "clock_nanosleep", u.call(linux.SYS_CLOCK_NANOSLEEP, clock, 0, arguments, 0), failed(linux.EOPNOTSUPP))
+		}
+		is(t, "ARCH_GET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_GET_CPUID, 0), 1)
+		is(t, "ARCH_SET_CPUID", u.call(linux.SYS_ARCH_PRCTL, linux.ARCH_SET_CPUID, 0), failed(linux.ENODEV))
+		is(t, "kill", u.call(linux.SYS_KILL, 1<<31, linux.SIGKILL), failed(linux.ESRCH))
+		is(t, "wait4", u.call(linux.SYS_WAIT4, 1<<31, 0, 0, 0), failed(linux.ESRCH))
+		is(t, "sched_setscheduler", u.call(linux.SYS_SCHED_SETSCHEDULER, 0, linux.SCHED_OTHER, 0), failed(linux.EINVAL))
+		is(t, "sched_setparam", u.call(linux.SYS_SCHED_SETPARAM, 0, 0), failed(linux.EINVAL))
+		path := u.text(dataAt+64, "/file")
+		is(t, "open", u.call(linux.SYS_OPEN, path, linux.O_CREAT|linux.O_NOATIME, 0o644), 0)
+		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
+		is(t, "open", u.call(linux.SYS_OPEN, path, linux.O_RDONLY|linux.O_NOATIME), failed(linux.EPERM))
+		is(t, "open", u.call(linux.SYS_OPEN, path, linux.O_RDONLY), 1)
 		exit(u, 0)
 	})
 }

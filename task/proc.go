@@ -70,16 +70,15 @@ type shownProcess struct {
 
 // show returns the process as a procfs.Process.
 func (p *Process) show() shownProcess {
-	view := procfs.MemoryView{
-		Borrow: func() (*mem.Map, func()) {
-			if a := p.borrow(); a != nil {
-				return a.Map, a.leave
-			}
-			return nil, nil
-		},
-		Places: func() exec.Places { return p.executable().places },
+	return shownProcess{procfs.MemoryView{Borrow: p.lend, Places: func() exec.Places { return p.executable().places }}, p}
+}
+
+// lend returns the memory of the process, and a function that ends its use. It returns nil after the end of the process.
+func (p *Process) lend() (*mem.Map, func()) {
+	if a := p.borrow(); a != nil {
+		return a.Map, a.leave
 	}
-	return shownProcess{view, p}
+	return nil, nil
 }
 
 // PID implements procfs.Process.
@@ -141,7 +140,6 @@ func (w shownProcess) Stat(tid int) (procfs.Stat, bool) {
 		}
 		where := p.files().Where()
 		r.Umask, r.TableSize = where.Umask, p.files().TableSize()
-		w.Sizes(&r)
 	}
 	return r, true
 }
@@ -193,22 +191,16 @@ func (t *Task) state() byte {
 // borrow returns the memory of the process, or nil after its end. The caller calls leave on the memory when
 // it no longer uses it.
 func (p *Process) borrow() *addressSpace {
-	for {
-		a := p.space.Load()
-		if a == nil {
+	for a := p.space.Load(); a != nil; a = p.space.Load() {
+		n := a.users.Load()
+		switch {
+		case n > 0 && a.users.CompareAndSwap(n, n+1):
+			return a
+		case n == 0 && p.space.Load() == a:
 			return nil
 		}
-		n := a.users.Load()
-		if n == 0 {
-			if p.space.Load() == a {
-				return nil
-			}
-			continue
-		}
-		if a.users.CompareAndSwap(n, n+1) {
-			return a
-		}
 	}
+	return nil
 }
 
 // Owner implements procfs.Process.

@@ -111,7 +111,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	t, err := p.first(q)
 	if err != nil {
 		s.mu.Lock()
-		s.tree.Exit(node, 0)
+		s.tree.Undo(node)
 		s.mu.Unlock()
 		return nil, err
 	}

@@ -106,12 +106,7 @@ func (p traceProcess) HidesStops() bool {
 func (p traceProcess) Forker() family.PID { return p.forker }
 
 // Borrow implements trace.Process.
-func (p traceProcess) Borrow() (*mem.Map, func()) {
-	if a := p.borrow(); a != nil {
-		return a.Map, a.leave
-	}
-	return nil, nil
-}
+func (p traceProcess) Borrow() (*mem.Map, func()) { return p.lend() }
 
 // tracedNews returns news of the threads that the process traces: see trace.News. The caller holds System.mu.
 func (p *Process) tracedNews(only *Task, of family.Selector, w family.Wanted) (r family.Report, some bool) {

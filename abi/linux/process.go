@@ -7,8 +7,10 @@ const (
 	ADJ_OFFSET            = 1
 	ADJ_OFFSET_SINGLESHOT = 0x8001
 	ADJ_OFFSET_SS_READ    = 0xa001
+	ARCH_GET_CPUID        = 0x1011
 	ARCH_GET_FS           = 0x1003
 	ARCH_GET_GS           = 0x1004
+	ARCH_SET_CPUID        = 0x1012
 	ARCH_SET_FS           = 0x1002
 	ARCH_SET_GS           = 0x1001
 	AUDIT_ARCH_X86_64     = 0xc000003e

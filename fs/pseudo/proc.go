@@ -298,7 +298,7 @@ func (p *Process) machine(f *FileSystem) {
 	f.Fixed("loadavg", "0.00 0.00 0.00 1/1 "+strconv.Itoa(p.PID)+"\n")
 	f.Fixed("version", "Linux version "+p.Release+" (loam) ("+runtime.Version()+")\n")
 	f.Fixed("filesystems", "nodev\ttmpfs\nnodev\tproc\nnodev\tsysfs\nnodev\tcgroup2\n")
-	f.Fixed("cmdline", "")
+	f.Fixed("cmdline", "\n")
 }
 
 // idle returns the idle time, summed over all CPUs.
@@ -312,10 +312,12 @@ func (p *Process) settings(f *FileSystem) {
 	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
 	f.Fixed("sys/kernel/ostype", "Linux\n")
 	f.Fixed("sys/kernel/pid_max", "32768\n")
+	f.Fixed("sys/kernel/tainted", "0\n")
 	f.File("sys/kernel/random/boot_id", func() string { return bootID() + "\n" })
 	f.File("sys/kernel/random/uuid", func() string { return randomID() + "\n" })
 	f.Fixed("sys/net/core/somaxconn", strconv.Itoa(p.Somaxconn)+"\n")
 	f.Fixed("sys/net/ipv4/ip_local_port_range", "32768\t60999\n")
+	f.Fixed("sys/net/ipv4/ip_unprivileged_port_start", "0\n") // every user may bind every port
 	if names := strings.Join(p.Congestions, " "); names != "" {
 		f.Fixed("sys/net/ipv4/tcp_congestion_control", p.Congestions[0]+"\n")
 		f.Fixed("sys/net/ipv4/tcp_available_congestion_control", names+"\n")
@@ -326,8 +328,8 @@ func (p *Process) settings(f *FileSystem) {
 	f.Fixed("sys/fs/pipe-max-size", "1048576\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
 	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })
-	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // constant, as on Linux once its generator is initialized
-	f.Fixed("sys/kernel/random/poolsize", "256\n")
+	f.Fixed("sys/kernel/random/entropy_avail", fmt.Sprintln(entropy))
+	f.Fixed("sys/kernel/random/poolsize", fmt.Sprintln(entropy))
 	f.Fixed("sys/kernel/threads-max", "32768\n")
 	f.Fixed("sys/vm/overcommit_memory", "1\n")
 }

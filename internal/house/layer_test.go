@@ -27,7 +27,7 @@ const layers = `
 	NONE < wire, internal/siphash, internal/list, internal/counter;
 
 	# Linux's numbers and layouts, each defined once: for all that is linked into a guest.
-	NONE < abi/linux < fs, fs/ninep/ring, mem, exec, task/family, driver, kernel, posix, unikernel/channel, unikernel/seal;
+	NONE < abi/linux < fs, fs/ninep/ring, mem, exec, task/family, task/signal, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
 	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
@@ -86,7 +86,7 @@ const layers = `
 	NONE < mem < mem/memtest;
 	mem < mem/cache;
 	NONE < exec/vdso; # the kernel writes the clocks into its page
-	NONE < task/signal, task/futex, task/family; # state of processes: pure
+	NONE < task/futex, task/family; # state of processes: pure
 	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
@@ -138,7 +138,8 @@ const layers = `
 	abi/linux, arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
-	posix/call < task/privilege, task/schedule, task/vector, task/spawn;
+	posix/call < task/privilege, task/schedule, task/spawn;
+	posix/call, mem < task/vector;
 	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
 	posix/call, task/signal < task/clone;
 	posix/call, task/signal, task/family, task/account < task/wait;

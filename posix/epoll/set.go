@@ -262,8 +262,8 @@ func (e *Set) Close() {
 	e.q.Notify(file.PollIn | file.PollHup)
 }
 
-// maxNesting limits how deeply epoll sets may be nested.
-const maxNesting = 5
+// maxNesting is the number of sets that may be nested in another set.
+const maxNesting = 4
 
 // Reaches reports whether e contains inner, directly or through other sets. It also returns true if sets are nested more
 // than maxNesting deep.

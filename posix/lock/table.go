@@ -4,6 +4,7 @@ package lock
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -68,11 +69,33 @@ func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, er
 			return t.gone, errno
 		}
 	}
-	t.cut(n, want)
-	t.locks[n] = append(t.locks[n], want)
-	t.count.Add(1)
+	t.add(n, want)
 	t.wakeWaiters() // the request may have replaced a write lock by a read lock, for which others wait
 	return nil, 0
+}
+
+// add adds a lock in place of what its owner has locked in this range. Like Linux it merges the lock with locks of the same
+// owner and type that touch it, and keeps the locks of an owner together, in the order of their bytes. The caller holds mu.
+func (t *Table) add(n fs.Node, want Lock) {
+	for _, h := range t.locks[n] {
+		if h.Owner == want.Owner && h.Write == want.Write && h.First-1 <= want.Last && want.First-1 <= h.Last {
+			want.First, want.Last = min(want.First, h.First), max(want.Last, h.Last)
+		}
+	}
+	t.cut(n, want)
+	list := t.locks[n]
+	at := len(list)
+	for i, h := range list {
+		if h.Owner != want.Owner {
+			continue
+		}
+		if at = i; h.First > want.First {
+			break
+		}
+		at++
+	}
+	t.locks[n] = slices.Insert(list, at, want)
+	t.count.Add(1)
 }
 
 // waitsFor records that one owner waits for another. The caller holds mu. Errors: EDEADLK

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 
@@ -48,4 +49,42 @@ func TestDeadlock(t *testing.T) {
 			t.Errorf("after the release: %v", errno)
 		}
 	})
+}
+
+// Locks of one owner that touch and have the same type are one lock. F_GETLK reports the lowest lock of an owner first (LTP's
+// fcntl11 and fcntl21).
+func TestMerge(t *testing.T) {
+	var table Table
+	node := fs.NewTree(memfs.New(memfs.Config{})).Root().Node
+	take := func(first, last int64, write bool) {
+		t.Helper()
+		if errno := table.Take(node, Lock{Owner: 1, First: first, Last: last, Write: write}, false, false, file.Task{}); errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	want := func(what string, first, last int64, write bool, locks int) {
+		t.Helper()
+		l, ok := table.Blocker(node, Whole(2, true))
+		if !ok || l.First != first || l.Last != last || l.Write != write || table.Len() != locks {
+			t.Errorf("%s: the first of %d locks is %+v, want %d to %d of %d", what, table.Len(), l, first, last, locks)
+		}
+	}
+	take(10, 14, true)
+	take(1, 5, false)
+	want("another lock below", 1, 5, false, 2)
+	take(6, 9, true)
+	want("a lock between two", 1, 5, false, 2)
+	take(3, 5, true)
+	want("a part becomes a write lock", 1, 2, false, 2)
+	take(0, 2, true)
+	want("all is one lock", 0, 14, true, 1)
+	take(20, math.MaxInt64, true)
+	take(15, 18, true)
+	want("a hole of one byte", 0, 18, true, 2)
+	take(19, 19, true)
+	want("the hole is filled", 0, math.MaxInt64, true, 1)
+	table.Release(node, Lock{Owner: 1, First: 4, Last: 5})
+	want("a part is unlocked", 0, 3, true, 2)
+	take(4, 5, false)
+	want("a read lock between write locks", 0, 3, true, 3)
 }

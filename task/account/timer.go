@@ -1,6 +1,10 @@
 package account
 
-import "time"
+import (
+	"time"
+
+	"loam/abi/linux"
+)
 
 // Timer is one of the timers of CPU time of a process: ITIMER_VIRTUAL and ITIMER_PROF.
 type Timer struct {
@@ -39,4 +43,13 @@ func (c *Timer) Due(now time.Duration) bool {
 		c.at = now + c.interval
 	}
 	return true
+}
+
+// CannotSleep reports whether clock_nanosleep(2) does not support a clock, although programs can read it.
+func CannotSleep(clock int) bool {
+	switch clock {
+	case linux.CLOCK_THREAD_CPUTIME_ID, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_MONOTONIC_COARSE:
+		return true
+	}
+	return false
 }

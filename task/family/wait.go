@@ -91,7 +91,10 @@ func (t *Tree) reaper(p *Process) *Process {
 	return t.init
 }
 
-// remove removes a zombie from the tree.
+// Undo removes a process that Fork has added and that has not run. Its parent never sees it.
+func (t *Tree) Undo(p *Process) { t.remove(p) }
+
+// remove removes a process without children from the tree.
 func (t *Tree) remove(p *Process) {
 	p.parent.children = slices.DeleteFunc(p.parent.children, func(c *Process) bool { return c == p })
 	delete(t.processes, p.PID)

@@ -281,6 +281,10 @@ func (s *Files) Request(q *mem.Request, p *posix.Process, fd int) (release func(
 	if f.NoExec {
 		q.Deny |= mem.MayNotExec
 	}
+	if f.Node == nil { // /dev/zero is mapped as anonymous memory
+		q.Offset = 0
+		return func() {}, 0
+	}
 	m := s.Object(f)
 	if n, ok := f.Node.(fs.Sealable); ok { // after Object: as long as the file is held, AddSeals does not forbid to write
 		q.Sealed = n.Seals()&(fs.SealWrite|fs.SealFutureWrite) != 0

@@ -5,6 +5,9 @@ import "loam/fs"
 // Bare implements the methods of Process for a process without memory, descriptors or arguments, like a thread of Linux's kernel.
 type Bare struct{}
 
+// Sizes implements Process.
+func (Bare) Sizes(*Stat) {}
+
 // Arguments implements Process.
 func (Bare) Arguments() []byte { return nil }
 

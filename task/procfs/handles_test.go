@@ -3,6 +3,8 @@ package procfs
 import (
 	"fmt"
 	"testing"
+
+	"loam/fs"
 )
 
 // many is a process with regions regions, each a line of smaps. It counts the lines that it generates.
@@ -10,10 +12,14 @@ type many struct {
 	Process
 	regions   uint64
 	generated int
+	measured  int
 }
 
 func (m *many) PID() int              { return 7 }
 func (m *many) Stat(int) (Stat, bool) { return *sample(), true }
+
+func (m *many) MayInspect(fs.Caller) bool { return true }
+func (m *many) Sizes(*Stat)               { m.measured++ }
 
 func (m *many) Smaps(from uint64, size int) (text []byte, next uint64) {
 	for ; from < m.regions; from++ {
@@ -34,17 +40,38 @@ type lone struct {
 
 func (l lone) Process(int) Process { return l.process }
 
+// open returns the open file with a name.
+func (m *many) open(name string) *textHandle {
+	n := node{in: New(Config{Source: lone{process: m}}), pid: 7, tid: 7}
+	for _, e := range entries {
+		if e.name == name {
+			n.what = e
+		}
+	}
+	return &textHandle{handle: handle{node: n}}
+}
+
+// The sizes of the memory, for which all pages are visited, are computed only for the files that contain them.
+func TestSizesOnDemand(t *testing.T) {
+	for name, want := range map[string]int{"smaps": 0, "comm": 0, "limits": 0, "status": 1, "stat": 1, "statm": 1} {
+		p := &many{regions: 1000}
+		h := p.open(name)
+		for i := range 10 {
+			if _, err := h.ReadAt(make([]byte, 8), int64(8*i)); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if p.measured != want {
+			t.Errorf("ten reads of %s compute the sizes %d times, want %d", name, p.measured, want)
+		}
+	}
+}
+
 // A read of smaps generates only the text that it returns: programs with thousands of mappings would otherwise wait for
 // each other, because the map is locked meanwhile.
 func TestSmapsInParts(t *testing.T) {
 	p := &many{regions: 1000}
-	n := node{in: New(Config{Source: lone{process: p}}), pid: 7, tid: 7}
-	for _, e := range entries {
-		if e.name == "smaps" {
-			n.what = e
-		}
-	}
-	h := &textHandle{handle: handle{node: n}}
+	h := p.open("smaps")
 	b := make([]byte, 16)
 	for range 2 { // the second time, the file is rewound
 		p.generated = 0

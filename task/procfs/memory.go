@@ -16,7 +16,7 @@ type MemoryView struct {
 	Places func() exec.Places
 }
 
-// Sizes fills in the sizes of the memory.
+// Sizes implements Process.
 func (w MemoryView) Sizes(r *Stat) {
 	a, leave := w.Borrow()
 	if a == nil {

@@ -72,6 +72,16 @@ func plain(f func(*Stat) string) func(node, Process, *Stat, fs.Caller) (string, 
 	return func(_ node, _ Process, s *Stat, _ fs.Caller) (string, error) { return f(s), nil }
 }
 
+// withSizes returns a text function for a file that contains the sizes of the memory. A thread that has ended has none.
+func withSizes(f func(s *Stat, inspect bool) string) func(node, Process, *Stat, fs.Caller) (string, error) {
+	return func(_ node, p Process, s *Stat, c fs.Caller) (string, error) {
+		if s.State != 'Z' {
+			p.Sizes(s)
+		}
+		return f(s, p.MayInspect(c)), nil
+	}
+}
+
 // ofProcess returns a text function for a file that depends only on the process.
 func ofProcess(f func(Process) []byte) func(node, Process, *Stat, fs.Caller) (string, error) {
 	return func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return string(f(p)), nil }
@@ -100,15 +110,13 @@ func init() {
 		{name: "net", kind: symlink, mode: 0o777},
 		{name: "environ", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Environment)},
 		{name: "auxv", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Auxv)},
-		{name: "status", kind: text, mode: 0o444, text: plain((*Stat).status)},
+		{name: "status", kind: text, mode: 0o444, text: withSizes(func(s *Stat, _ bool) string { return s.status() })},
 		{name: "personality", kind: text, mode: 0o400, guarded: true, text: plain(func(s *Stat) string { return fmt.Sprintf("%08x\n", s.Persona) })},
 		{name: "limits", kind: text, mode: 0o444, text: plain((*Stat).limits)},
 		{name: "comm", kind: text, mode: 0o644, set: Name, text: plain(func(s *Stat) string { return s.Name + "\n" })},
 		{name: "cmdline", kind: text, mode: 0o444, text: ofProcess(Process.Arguments)},
-		{name: "stat", kind: text, mode: 0o444, text: func(_ node, p Process, s *Stat, c fs.Caller) (string, error) {
-			return s.stat(p.MayInspect(c)), nil
-		}},
-		{name: "statm", kind: text, mode: 0o444, text: plain((*Stat).statm)},
+		{name: "stat", kind: text, mode: 0o444, text: withSizes((*Stat).stat)},
+		{name: "statm", kind: text, mode: 0o444, text: withSizes(func(s *Stat, _ bool) string { return s.statm() })},
 		{name: "maps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Maps)},
 		{name: "mem", kind: memory, mode: 0o600, guarded: true},
 		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},

@@ -21,8 +21,10 @@ type Process interface {
 	PID() int
 	// Threads returns the IDs of the threads in ascending order.
 	Threads() []int
-	// Stat returns a snapshot of a thread, and false if there is no such thread.
+	// Stat returns a snapshot of a thread without the sizes of its memory, and false if there is no such thread.
 	Stat(tid int) (Stat, bool)
+	// Sizes fills in the sizes of the memory. It visits all mapped pages, which may take milliseconds.
+	Sizes(*Stat)
 	// Owner returns the user and group that own the files of the process, and whether it is dumpable (PR_SET_DUMPABLE).
 	Owner() (uid, gid uint32, dumpable bool)
 	// MayInspect reports whether the caller may see information that only the process itself and its debuggers may see

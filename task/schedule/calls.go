@@ -4,6 +4,7 @@
 package schedule
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -19,6 +20,7 @@ type Traits struct {
 	Nice, Policy, Priority int
 	ResetOnFork            bool
 	Slack                  uint64   // timer slack in nanoseconds (PR_SET_TIMERSLACK)
+	restSlack              uint64   // timer slack that PR_SET_TIMERSLACK restores; 0: DefaultSlack
 	affinity               []uint64 // bit set of the CPUs that the thread may use; nil: all
 	io                     uint64   // value of ioprio_set(2)
 }
@@ -29,10 +31,10 @@ func (r *Traits) HasIOPriority() bool { return r.io != 0 }
 // DefaultSlack is the timer slack of a new process, in nanoseconds. It has no effect: timers are not delayed.
 const DefaultSlack = 50000
 
-// SetSlack implements PR_SET_TIMERSLACK. 0 means the default.
+// SetSlack implements PR_SET_TIMERSLACK. 0 means the slack that the creator of the thread had.
 func (r *Traits) SetSlack(n uint64) {
 	if r.Slack = n; n == 0 || n >= 1<<63 {
-		r.Slack = DefaultSlack
+		r.Slack = cmp.Or(r.restSlack, DefaultSlack)
 	}
 }
 
@@ -58,6 +60,7 @@ func (r Traits) Inherited() Traits {
 	if r.ResetOnFork {
 		r.Policy, r.Priority, r.Nice, r.ResetOnFork = linux.SCHED_OTHER, 0, max(r.Nice, 0), false
 	}
+	r.restSlack = r.Slack
 	return r
 }
 
@@ -96,6 +99,14 @@ func flag(on bool) uint64 {
 	return 0
 }
 
+// parameter reads a struct sched_param. Errors: EINVAL for a null pointer, EFAULT.
+func parameter(t Caller, addr uint64) (uint32, linux.Errno) {
+	if addr == 0 {
+		return 0, linux.EINVAL
+	}
+	return word(t, addr)
+}
+
 // word reads a 32-bit word from the memory of the caller. Errors: EFAULT.
 func word(t Caller, addr uint64) (uint32, linux.Errno) {
 	var b [4]byte
@@ -129,7 +140,7 @@ var Calls = map[int]Serve{
 		})
 	},
 	linux.SYS_SCHED_SETSCHEDULER: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		priority, errno := word(t, a.A3)
+		priority, errno := parameter(t, a.A3)
 		if errno != 0 {
 			return 0, errno
 		}
@@ -138,7 +149,7 @@ var Calls = map[int]Serve{
 		})
 	},
 	linux.SYS_SCHED_SETPARAM: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		priority, errno := word(t, a.A2)
+		priority, errno := parameter(t, a.A2)
 		if errno != 0 {
 			return 0, errno
 		}

@@ -1,6 +1,10 @@
 package signal
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"loam/abi/linux"
+)
 
 // InfoSize is the size of siginfo_t in bytes.
 const InfoSize = 128
@@ -26,6 +30,21 @@ func (i Info) Put(b []byte) {
 			le.PutUint64(b[24:], i.Value)
 		}
 	}
+}
+
+// CheckInfo decodes a siginfo_t that a program sends with signal n. If n is 0, the siginfo_t may have any signal. own is set if
+// the program sends the signal to itself: only then may the siginfo_t claim that it comes from the kernel or from kill(2).
+// Errors: EPERM, EINVAL for another signal.
+func CheckInfo(b []byte, n int, own bool) (Info, linux.Errno) {
+	i := ParseInfo(b)
+	i.Signal = Number(n)
+	switch {
+	case (i.Code >= 0 || i.Code == CodeThread) && !own:
+		return i, linux.EPERM
+	case binary.LittleEndian.Uint32(b) != uint32(n) && n != 0:
+		return i, linux.EINVAL
+	}
+	return i, 0
 }
 
 // ParseInfo decodes a siginfo_t of a signal that a program sends, or that a debugger has changed.

@@ -41,7 +41,7 @@ type Outcome struct {
 	Kill bool
 	// Resume is set if a stopped process continues.
 	Resume bool
-	// Full is set if there was no room for a real-time signal: sigqueue then returns EAGAIN.
+	// Full is set if there was no room for a real-time signal: sigqueue and tgkill then return EAGAIN.
 	Full bool
 }
 
@@ -182,7 +182,7 @@ func (p *Process) send(to *Thread, i Info, room bool) (o Outcome) {
 		q = &to.pending
 	}
 	if !q.add(i, room) {
-		o.Full = i.Code != CodeUser && i.Code != CodeKernel && i.Code != CodeThread
+		o.Full = i.Code != CodeUser && i.Code != CodeKernel
 		if o.Full {
 			return o
 		}
@@ -252,7 +252,7 @@ func (q *queue) add(i Info, room bool) bool {
 	if i.Signal < firstRealTime && q.set.load()&s != 0 {
 		return true
 	}
-	if !room && i.Signal >= firstRealTime && i.Code == CodeQueue {
+	if !room && i.Signal >= firstRealTime && (i.Code == CodeQueue || i.Code == CodeThread) {
 		return false
 	}
 	q.set.store(q.set.load() | s)

@@ -117,11 +117,12 @@ func TestIgnored(t *testing.T) {
 	want(t, "SIGKILL kills", p.Send(user(Kill), true).Kill, true)
 }
 
-// TestRoom: when RLIMIT_SIGPENDING is reached, sigqueue fails; kill succeeds, but its signal has no siginfo.
+// TestRoom: when RLIMIT_SIGPENDING is reached, sigqueue and tgkill fail; kill succeeds, but its signal has no siginfo.
 func TestRoom(t *testing.T) {
 	p, th := NewProcess()
 	th.SetMask(^Set(0))
 	want(t, "sigqueue", p.Send(Info{Signal: 40, Code: CodeQueue}, false).Full, true)
+	want(t, "tgkill", p.Send(Info{Signal: 40, Code: CodeThread}, false).Full, true)
 	want(t, "pending", th.Pending(), Set(0))
 	want(t, "kill", p.Send(user(40), false).Full, false)
 	i, ok := th.Take(SetOf(40))

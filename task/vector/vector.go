@@ -1,13 +1,98 @@
-// Package vector copies between the memory of two processes by arrays of struct iovec (process_vm_readv(2)).
+// Package vector implements the calls that apply arrays of struct iovec to the memory of another process:
+// process_vm_readv(2), process_vm_writev(2) and process_madvise(2).
 package vector
 
 import (
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix/call"
+	"loam/posix/file"
 )
 
-// Read reads an array of struct iovec. Errors: EINVAL, EFAULT.
-func Read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
+// Find returns the memory of the process that an argument of a call selects, and a function that ends the use of the memory.
+// m is nil if the process has ended.
+type Find func(id uint64) (m *mem.Map, leave func(), errno linux.Errno)
+
+// Copy implements process_vm_readv(2), and with write process_vm_writev(2). own is the memory of the caller. If a transfer
+// ends early, the result is the number of bytes copied. Errors: EINVAL, EFAULT, ESRCH, and those of find.
+func Copy(own call.Memory, a call.Args, write bool, find Find) (uint64, linux.Errno) {
+	if a.A6 != 0 {
+		return 0, linux.EINVAL
+	}
+	local, errno := read(own, a.A2, a.A3)
+	if errno != 0 {
+		return 0, errno
+	}
+	remote, errno := read(own, a.A4, a.A5)
+	if errno != 0 {
+		return 0, errno
+	}
+	m, leave, errno := find(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	if m == nil {
+		return 0, linux.ESRCH
+	}
+	defer leave()
+	access := m.ReadAt
+	if write {
+		access = m.WriteAt
+	}
+	return transferAll(own, local, remote, func(b []byte, at uint64) int { n, _ := access(b, at); return n }, write)
+}
+
+// Madvise implements process_madvise(2). memory is the memory of the caller, which own describes. mayAdvise is set if the
+// caller may give advice about other processes, which is CAP_SYS_NICE. The result is the number of bytes before the first
+// range that fails. Errors: EINVAL, EFAULT, ESRCH, EPERM, and those of find and of madvise(2).
+func Madvise(memory call.Memory, own *mem.Map, a call.Args, mayAdvise bool, find Find) (uint64, linux.Errno) {
+	if uint32(a.A5) != 0 {
+		return 0, linux.EINVAL
+	}
+	ranges, errno := read(memory, a.A2, a.A3)
+	if errno != 0 {
+		return 0, errno
+	}
+	m, leave, errno := find(a.A1)
+	if errno != 0 {
+		return 0, errno
+	}
+	if m == nil {
+		return 0, linux.ESRCH
+	}
+	defer leave()
+	advice := int(int32(a.A4))
+	switch {
+	case m != own && advice != mem.AdviseCold && advice != mem.AdvisePageOut && advice != mem.AdviseWillNeed:
+		return 0, linux.EINVAL
+	case m != own && !mayAdvise:
+		return 0, linux.EPERM
+	}
+	return advise(m, ranges, advice)
+}
+
+// advise gives advice about ranges, of at most MAX_RW_COUNT bytes in total. The advice is checked even if there is no range.
+func advise(m *mem.Map, ranges []linux.Iovec, advice int) (done uint64, errno linux.Errno) {
+	const most = 1<<31 - mem.PageSize
+	err := m.Madvise(0, 0, advice)
+	for _, r := range ranges {
+		n := min(r.Len, most-done)
+		if err == nil {
+			err = m.Madvise(r.Base, n, advice)
+		}
+		if err != nil {
+			break
+		}
+		done += n
+	}
+	if done > 0 {
+		err = nil
+	}
+	return done, file.ToErrno(err)
+}
+
+// read reads an array of struct iovec. Errors: EINVAL, EFAULT.
+func read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
 	const most = 1024
 	if count > most {
 		return nil, linux.EINVAL
@@ -25,10 +110,10 @@ func Read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
 	return all, 0
 }
 
-// Transfer copies between the vector local, in the memory m, and the vector remote, in the memory of another process.
+// transferAll copies between the vector local, in the memory m, and the vector remote, in the memory of another process.
 // The function move copies between a buffer and that other memory. A transfer that ends early returns the number of
 // bytes that it has copied. Errors: EFAULT.
-func Transfer(m call.Memory, local, remote []linux.Iovec, move func(b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
+func transferAll(m call.Memory, local, remote []linux.Iovec, move func(b []byte, at uint64) int, write bool) (uint64, linux.Errno) {
 	const piece = 64 << 10
 	done := uint64(0)
 	for len(local) > 0 && len(remote) > 0 {

@@ -3,6 +3,7 @@ package wait
 
 import (
 	"encoding/binary"
+	"math"
 
 	"loam/abi/linux"
 	"loam/posix/call"
@@ -51,8 +52,11 @@ func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
 	// flags that the call accepts; 0xe0000000 are __WALL, __WCLONE and __WNOTHREAD
 	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000
 	options := number(a.A3)
-	if uint32(options)&^known != 0 {
+	switch {
+	case uint32(options)&^known != 0:
 		return 0, linux.EINVAL
+	case number(a.A1) == math.MinInt32: // it has no opposite, so it selects no process group
+		return 0, linux.ESRCH
 	}
 	w := Wanted{Own: options&linux.WNOTHREAD != 0}
 	w.Wanted = family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
