@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"loam/boot"
-	"loam/unikernel/filled"
 	"loam/unikernel/guest"
 )
 
 // Build builds the program; it is fast when nothing has changed. Builds of the same plan are serialised by
 // a file lock, also between processes. If the build fails, no executable is left.
 func (p *Plan) Build(ctx context.Context) error {
-	unlock, err := filled.Lock(p.dir)
+	unlock, err := lock(p.dir)
 	if err != nil {
 		return err
 	}

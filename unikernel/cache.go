@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"loam/unikernel/filled"
 )
 
 // The cache, below os.UserCacheDir:
@@ -68,6 +71,34 @@ func digest(parts ...string) string {
 		fmt.Fprintf(h, "%d:%s", len(p), p)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:32]
+}
+
+// fill creates the folder dir by f, unless it exists and is complete: see package filled.
+func (c cache) fill(dir string, f func(dir string) error) error { return filled.Fill(dir, lock, f) }
+
+// lock takes the lock of a folder, waiting for other processes, and returns the function that releases it.
+// It sets the lock file's modification time to now, which records the folder's last use.
+func lock(dir string) (func(), error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	now := time.Now()
+	os.Chtimes(f.Name(), now, now)
+	return func() { f.Close() }, nil
 }
 
 // writeFile replaces a file atomically, since others may be reading it. It leaves a file with the same content untouched.

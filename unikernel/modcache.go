@@ -10,8 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"loam/unikernel/filled"
 )
 
 // Programs whose source lies in the module cache. The go command does not overlay files there, so the module is copied and a
@@ -45,7 +43,7 @@ func listPackage(ctx context.Context, t *toolchain, dir, arg string, flags []str
 // with replace lines: see replacement.go.
 func locateVersion(ctx context.Context, c cache, arg string, flags []string) (*located, error) {
 	dir := c.path("module", digest(arg, "with replacements"))
-	unlock, err := filled.Lock(dir)
+	unlock, err := lock(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +145,7 @@ func (l *located) borrow(ctx context.Context, c cache, p listed) error {
 		return errorf("give it as path@version", "%s is outside the workspace %s", p.ImportPath, w)
 	}
 	copied := c.path("module", digest(p.Module.Path, p.Module.Version, "source"))
-	err := filled.Fill(copied, func(dir string) error { return copyModule(p.Module.Dir, dir, p.Module.Path) })
+	err := c.fill(copied, func(dir string) error { return copyModule(p.Module.Dir, dir, p.Module.Path) })
 	if err != nil {
 		return err
 	}
@@ -175,7 +173,7 @@ func (l *located) replaceModule(ctx context.Context, c cache, path, folder strin
 		key = append(key, string(data))
 	}
 	dir := c.path("module", digest(key...))
-	return filepath.Join(dir, moduleFiles[0]), filled.Fill(dir, func(dir string) error {
+	return filepath.Join(dir, moduleFiles[0]), c.fill(dir, func(dir string) error {
 		for _, name := range moduleFiles {
 			if err := copyFile(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
 				return err

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"loam/unikernel/filled"
 	"loam/unikernel/overlay"
 )
 
@@ -61,7 +60,7 @@ func makeStd(ctx context.Context, c cache, t *toolchain, source string, platform
 	hash := hashFiles(t.GOROOT, files, own, profile)
 	dir := c.path("std", hash)
 	s := newStd(t, dir, hash, append(sortedKeys(files), overlay.InitOrderFile))
-	return s, filled.Fill(dir, func(tmp string) error {
+	return s, c.fill(dir, func(tmp string) error {
 		first, err := goesFirst(ctx, t, own)
 		if err != nil {
 			return err

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"loam/unikernel/filled"
 )
 
 // toolchain is the Go installation that builds a program. The go command selects it in the program's
@@ -69,7 +67,7 @@ func (t *toolchain) inModuleCache(path string) bool {
 func (t *toolchain) moveOut(c cache) error {
 	root := c.path("goroot", digest(t.GOROOT, t.GOVERSION, "real files"))
 	real := t.GOROOT
-	err := filled.Fill(root, func(dir string) error {
+	err := c.fill(root, func(dir string) error {
 		if err := linkAll(real, dir, "src"); err != nil {
 			return err
 		}

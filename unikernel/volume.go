@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 
 	"loam/fs/tarfs"
-	"loam/unikernel/filled"
 	"loam/unikernel/guest"
 )
 
@@ -56,7 +55,7 @@ func openSystem(c cache, give func(*os.File) int) ([]guest.Mount, error) {
 		}
 	}
 	dir := c.path("system", digest(parts...))
-	if err := filled.Fill(dir, packSystem); err != nil {
+	if err := c.fill(dir, packSystem); err != nil {
 		return nil, err
 	}
 	files, err := os.Open(filepath.Join(dir, filesArchive))

@@ -9,9 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // listOfFiles is a file in a folder that Fill has filled. For each other file it has the size and the name, each record with a zero
@@ -21,9 +18,12 @@ const (
 	endOfList   = "end\x00"
 )
 
+// Locker takes the lock of a folder, and returns the function that releases it.
+type Locker func(dir string) (unlock func(), err error)
+
 // Fill creates the folder dir, unless it exists and is complete. f fills a temporary folder in the same place, which is then
-// renamed to dir. If two processes do this at the same time, both use the folder that was renamed first.
-func Fill(dir string, f func(dir string) error) error {
+// renamed to dir while the function lock holds a lock of the parent folder. If two processes do this at the same time, both use the folder that was renamed first.
+func Fill(dir string, lock Locker, f func(dir string) error) error {
 	if Complete(dir) {
 		return nil
 	}
@@ -44,12 +44,12 @@ func Fill(dir string, f func(dir string) error) error {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
-	return install(tmp, dir)
+	return install(tmp, dir, lock)
 }
 
 // install renames a folder to dir, unless a complete folder is there. A damaged folder is removed.
-func install(tmp, dir string) error {
-	unlock, err := Lock(filepath.Dir(dir))
+func install(tmp, dir string, lock Locker) error {
+	unlock, err := lock(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
@@ -110,29 +110,4 @@ func Complete(dir string) bool {
 		}
 	}
 	return whole
-}
-
-// Lock takes the lock of a folder, waiting for other processes, and returns the function that releases it.
-// It sets the lock file's modification time to now, which records the folder's last use.
-func Lock(dir string) (func(), error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if err != unix.EINTR {
-			break
-		}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	now := time.Now()
-	os.Chtimes(f.Name(), now, now)
-	return func() { f.Close() }, nil
 }
