@@ -11,18 +11,19 @@ type Credentials struct {
 }
 
 // Rights is a set of rights that do not depend on permission bits (capabilities(7)).
-type Rights uint8
+type Rights uint16
 
 // Members of Rights: the capabilities of a process that matter to permission checks.
 const (
-	Explicit    Rights = 1 << iota // the other members say what the holder may do; without Explicit, user 0 may do everything
-	Override                       // CAP_DAC_OVERRIDE: the holder may ignore permission bits
-	ReadSearch                     // CAP_DAC_READ_SEARCH: the holder may ignore permission bits when reading files and searching directories
-	ChangeOwner                    // CAP_CHOWN: the holder may change owners of files
-	ActAsOwner                     // CAP_FOWNER: the holder may act as the owner of any file
-	KeepSetIDs                     // CAP_FSETID: set-user-ID and set-group-ID bits stay when the holder changes a file
-	MakeDevices                    // CAP_MKNOD: the holder may create device files
-	Administer                     // CAP_SYS_ADMIN: the holder may use extended attributes of class "trusted"
+	Explicit        Rights = 1 << iota // the other members say what the holder may do; without Explicit, user 0 may do everything
+	Override                           // CAP_DAC_OVERRIDE: the holder may ignore permission bits
+	ReadSearch                         // CAP_DAC_READ_SEARCH: the holder may ignore permission bits when reading files and searching directories
+	ChangeOwner                        // CAP_CHOWN: the holder may change owners of files
+	ActAsOwner                         // CAP_FOWNER: the holder may act as the owner of any file
+	KeepSetIDs                         // CAP_FSETID: set-user-ID and set-group-ID bits stay when the holder changes a file
+	MakeDevices                        // CAP_MKNOD: the holder may create device files
+	Administer                         // CAP_SYS_ADMIN: the holder may use extended attributes of class "trusted", and change those of class "security"
+	SetCapabilities                    // CAP_SETFCAP: the holder may change capabilities of files
 )
 
 // has reports whether c has a right.

@@ -81,6 +81,7 @@ type Change struct {
 	UID, GID       uint32
 	Size           int64
 	Access, Modify Time
+	Now            Fields // the fields of times that are set to the present time; a file system may use its own clock for them
 }
 
 // Usage holds the information that statfs(2) returns.

@@ -268,6 +268,14 @@ func (f *File) Sync() error {
 	return f.handle.Sync()
 }
 
+// SyncData implements fdatasync(2).
+func (f *File) SyncData() error {
+	if h, ok := f.handle.(DataSyncer); ok && !f.stream && f.Flags()&PathOnly == 0 {
+		return h.SyncData()
+	}
+	return f.Sync()
+}
+
 // Close closes the file. It must be called once. Other calls in progress complete as if they had come
 // before it, or return EBADF.
 func (f *File) Close() error {

@@ -118,6 +118,13 @@ type Immediate interface {
 	Immediate()
 }
 
+// DataSyncer is a Handle with an implementation of fdatasync(2) that is faster than Sync.
+type DataSyncer interface {
+	Handle
+	// SyncData makes durable the content, and the attributes that are needed to read it. Others, such as times, may be lost.
+	SyncData() error
+}
+
 // Sparse is a Handle that knows the holes of a file, which read as zeros. Its methods do not consider
 // offsets beyond the end of the file.
 type Sparse interface {

@@ -31,7 +31,7 @@ type Stored interface {
 	Handle
 	ReadStorage(p []byte, offset int64) (int, error)
 	WriteStorage(p []byte, offset int64) (int, error)
-	// SyncStorage makes durable what storage has of the file.
+	// SyncStorage makes durable what storage has of the file, as fdatasync(2) does.
 	SyncStorage() error
 	// SetPages gives pages to a file that has none, or takes away the file's pages if p is nil.
 	SetPages(p Pages)

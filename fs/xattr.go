@@ -7,8 +7,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Extended attributes (xattr(7)) of the classes "user" and "trusted". Names of class "security" fail as for a process
-// without the necessary privileges.
+// Extended attributes (xattr(7)) of the classes "user", "trusted" and "security".
 
 // XattrFlags are the flags of setxattr(2).
 type XattrFlags uint32
@@ -82,9 +81,13 @@ func (v *View) Xattrs(p Place) []string {
 
 // Classes of extended attributes. The name of an attribute begins with its class.
 const (
-	userXattr    = "user."
-	trustedXattr = "trusted."
+	userXattr     = "user."
+	trustedXattr  = "trusted."
+	securityXattr = "security."
 )
+
+// CapabilityXattr is the attribute with the capabilities of a program file (capabilities(7)).
+const CapabilityXattr = securityXattr + "capability"
 
 // attributed returns the node that stores the extended attributes of a file, if the name is valid and v has the access w.
 // Errors: those of XattrName, EACCES, EOPNOTSUPP.
@@ -93,7 +96,7 @@ func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	if err := v.Who.XattrName(a.Mode.Type(), name, w); err != nil {
 		return nil, err
 	}
-	if !strings.HasPrefix(name, trustedXattr) { // permission bits do not guard a trusted attribute
+	if strings.HasPrefix(name, userXattr) { // permission bits guard no other class
 		if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.owns(a) {
 			return nil, linux.EPERM
 		}
@@ -105,15 +108,15 @@ func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 	switch {
 	case !ok:
 		return nil, linux.EOPNOTSUPP
-	case name == userXattr || name == trustedXattr:
+	case name == userXattr || name == trustedXattr || name == securityXattr:
 		return nil, linux.EINVAL
 	}
 	return n, nil
 }
 
 // XattrName checks whether a thread with the credentials c may use the attribute called name of a file whose type is kind. Only regular files and directories
-// can have attributes of class "user". Files of all types can have attributes of class "trusted", which only an
-// administrator may use. Errors: EOPNOTSUPP for an unknown class. A class or a file type that is not allowed fails with
+// can have attributes of class "user". Files of all types can have attributes of the other classes: of class "trusted", which only an
+// administrator may use, and of class "security", which all may read. Errors: EOPNOTSUPP for an unknown class. A class or a file type that is not allowed fails with
 // EPERM for writing and ENODATA for reading.
 func (c *Credentials) XattrName(kind Mode, name string, w Wish) error {
 	class, _, found := strings.Cut(name, ".")
@@ -122,10 +125,20 @@ func (c *Credentials) XattrName(kind Mode, name string, w Wish) error {
 		return nil
 	case found && class == "trusted" && c.has(Administer):
 		return nil
+	case found && class == "security" && (w == ToRead || c.has(securityRight(name))):
+		return nil
 	case !found || class != "user" && class != "trusted" && class != "security":
 		return linux.EOPNOTSUPP
 	case w == ToWrite:
 		return linux.EPERM
 	}
 	return linux.ENODATA
+}
+
+// securityRight returns the right that a change of an attribute of class "security" needs.
+func securityRight(name string) Rights {
+	if name == CapabilityXattr {
+		return SetCapabilities
+	}
+	return Administer
 }

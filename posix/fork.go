@@ -1,6 +1,9 @@
 package posix
 
-import "loam/posix/file"
+import (
+	"loam/posix/file"
+	"loam/posix/timer"
+)
 
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
@@ -39,8 +42,8 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	return child
 }
 
-// SetSender sets the function by which timers of a child process send signals. It is called before the child runs.
-func (p *Process) SetSender(s Sender) { p.timers.SetSender(s) }
+// SetTimers sets how timers of a child process send signals and read clocks of CPU time. It is called before the child runs.
+func (p *Process) SetTimers(s Sender, cpu timer.CPUClock) { p.timers.SetOwner(s, cpu) }
 
 // Exec returns the process for a new program (execve(2)). A shared descriptor table is replaced by a copy, and descriptors
 // with FD_CLOEXEC are closed. Timers of timer_create(2) are deleted. The process has only one thread then.

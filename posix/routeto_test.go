@@ -87,7 +87,10 @@ func TestRouteToOne(t *testing.T) {
 		}
 		want := map[uint16]string{
 			linux.RTA_TABLE: string(socket.IntValue(c.table)), linux.RTA_DST: string(dst.AsSlice()), linux.RTA_OIF: string(socket.IntValue(c.out)),
-			linux.RTA_PREFSRC: string(netip.MustParseAddr(c.source).AsSlice()),
+			linux.RTA_PREFSRC: string(netip.MustParseAddr(c.source).AsSlice()), linux.RTA_CACHEINFO: string(make([]byte, 32)),
+		}
+		if last := attrs[len(attrs)-1].Attr.Type; last != linux.RTA_CACHEINFO {
+			t.Errorf("%s: the last attribute is %d", c.dst, last)
 		}
 		if c.gateway != "" {
 			want[linux.RTA_GATEWAY] = string(netip.MustParseAddr(c.gateway).AsSlice())

@@ -34,6 +34,6 @@ func keepSafe(n fs.Node) {
 		n.Change(fs.Change{Fields: fs.SetMode, Mode: mode & fs.Permissions})
 	}
 	if x, ok := n.(fs.Attributed); ok && a.Mode&0o111 != 0 {
-		x.RemoveXattr("security.capability")
+		x.RemoveXattr(fs.CapabilityXattr)
 	}
 }

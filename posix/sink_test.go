@@ -153,3 +153,15 @@ func TestSinkAllocatesNothing(t *testing.T) {
 		t.Errorf("a write allocates %v times", n)
 	}
 }
+
+// RNDGETENTCNT returns the entropy of a random device, as /proc/sys/kernel/random/entropy_avail does on Linux. Other
+// devices have none.
+func TestEntropy(t *testing.T) {
+	p := devices(t)
+	for path, want := range map[string]Errno{"/dev/random": 0, "/dev/urandom": 0, "/dev/zero": linux.ENOTTY} {
+		file := fd(t)(p.OpenAt(linux.AT_FDCWD, path, linux.O_RDONLY, 0))
+		if n, errno := p.Ioctl(file, linux.RNDGETENTCNT, 0); errno != want || errno == 0 && n != 256 {
+			t.Errorf("%s: %d, %v, want %v", path, n, errno, want)
+		}
+	}
+}

@@ -339,6 +339,9 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 			return t.AtMark()
 		}
 	case *treeFile:
+		if r, ok := f.Handle().(interface{ Entropy() int }); ok && request == linux.RNDGETENTCNT {
+			return r.Entropy(), 0
+		}
 		if a := f.Attr(); request == linux.FIONREAD && a.Mode.Type() == fs.Regular {
 			at, err := f.Seek(0, fs.SeekCur)
 			return int(max(a.Size-at, 0)), file.ToErrno(err)
@@ -350,7 +353,7 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 // ReturnsInt reports whether a request stores an int at the address of its argument and does not read it.
 func ReturnsInt(request int) bool {
 	switch request {
-	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP:
+	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP, linux.RNDGETENTCNT:
 		return true
 	}
 	return false

@@ -125,13 +125,18 @@ func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
 	return file.ToErrno(f.Truncate(offset + length))
 }
 
-// Fsync implements fsync(2) and fdatasync(2). Errors: EBADF, EINVAL for a file outside the tree, EIO.
-func (p *Process) Fsync(fd int) Errno {
+// Fsync implements fsync(2). Errors: EBADF, EINVAL for a file outside the tree, EIO.
+func (p *Process) Fsync(fd int) Errno { return p.fsync(fd, (*fs.File).Sync) }
+
+// Fdatasync implements fdatasync(2). The errors are those of Fsync.
+func (p *Process) Fdatasync(fd int) Errno { return p.fsync(fd, (*fs.File).SyncData) }
+
+func (p *Process) fsync(fd int, sync func(*fs.File) error) Errno {
 	f, errno := p.real(fd, linux.EINVAL)
 	if errno != 0 {
 		return errno
 	}
-	return file.ToErrno(f.Sync())
+	return file.ToErrno(sync(f.File))
 }
 
 // Syncfs implements syncfs(2) for the file system of fd. Errors: EBADF.

@@ -246,6 +246,7 @@ func times(access, modify Moment) fs.Change {
 			return
 		case m.Now:
 			m.Time = now
+			c.Now |= field
 		}
 		c.Fields |= field
 		*to = m.Time

@@ -94,7 +94,7 @@ func (p *Process) Listen(fd, backlog int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return s.Listen(backlog)
+	return s.Listen(int(min(uint(backlog), linux.SOMAXCONN))) // a negative backlog is a large one, as on Linux
 }
 
 // Accept4 implements accept4(2). It also returns the peer's address. On a blocking socket it waits for a

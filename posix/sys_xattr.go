@@ -3,6 +3,7 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/credential"
 	"loam/posix/file"
 )
 
@@ -92,11 +93,13 @@ func (p *Process) SetXattr(of XattrFile, name string, value []byte, flags int) E
 	if flags&^int(fs.XattrCreate|fs.XattrReplace) != 0 {
 		return linux.EINVAL
 	}
-	if errno := checkXattrName(name); errno != 0 {
+	switch errno := checkXattrName(name); {
+	case errno != 0:
 		return errno
-	}
-	if len(value) > linux.XATTR_SIZE_MAX {
+	case len(value) > linux.XATTR_SIZE_MAX:
 		return linux.E2BIG
+	case name == fs.CapabilityXattr && !new(credential.File).ParseFile(value):
+		return linux.EINVAL
 	}
 	return p.changeXattr(of, name, func(v *fs.View, place fs.Place) error {
 		return v.SetXattr(place, name, value, fs.XattrFlags(flags))

@@ -75,3 +75,36 @@ func TestXattrOfSocket(t *testing.T) {
 		t.Errorf("list: %q, %v", list, errno)
 	}
 }
+
+// All may read attributes of class "security". Only a holder of CAP_SETFCAP changes the capabilities of a file, which must be a struct
+// vfs_cap_data, and only one of CAP_SYS_ADMIN changes other attributes.
+func TestXattrSecurity(t *testing.T) {
+	p := process(t)
+	fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_CREAT|linux.O_RDWR, 0o600))
+	file, capability := XattrFile{Path: "/f"}, "security.capability"
+	value := append([]byte{1, 0, 0, 2, 0, 0x20}, make([]byte, 14)...)
+	as := func(capabilities ...int) {
+		c := *p.Identity()
+		c.EUID, c.FSUID, c.Effective = 7, 7, 0
+		for _, n := range capabilities {
+			c.Effective |= 1 << n
+		}
+		p.SetIdentity(7, c, nil)
+	}
+	as(linux.CAP_SETFCAP)
+	ok(t, p.SetXattr(file, capability, value, 0))
+	wantErrno(t, p.SetXattr(file, capability, value[:19], 0), linux.EINVAL, "a short struct")
+	wantErrno(t, p.SetXattr(file, "security.x", nil, 0), linux.EPERM, "without CAP_SYS_ADMIN")
+	as(linux.CAP_SYS_ADMIN)
+	wantErrno(t, p.SetXattr(file, capability, value, 0), linux.EPERM, "without CAP_SETFCAP")
+	wantErrno(t, p.SetXattr(file, "security.", nil, 0), linux.EINVAL, "no name")
+	ok(t, p.SetXattr(file, "security.x", nil, 0))
+	as()
+	wantErrno(t, p.RemoveXattr(file, capability), linux.EPERM, "remove")
+	if got, errno := p.GetXattr(file, capability); string(got) != string(value) || errno != 0 {
+		t.Errorf("%q, %v", got, errno)
+	}
+	if list, errno := p.ListXattr(file); string(list) != "security.capability\x00security.x\x00" || errno != 0 {
+		t.Errorf("%q, %v", list, errno)
+	}
+}

@@ -108,6 +108,18 @@ func TestUnixEnds(t *testing.T) {
 	wantErrno(t, errno, linux.EPIPE, "the peer has gone")
 }
 
+// A negative backlog is the largest one, as on Linux. php-fpm listens with -1.
+func TestUnixBacklogNegative(t *testing.T) {
+	p := process(t)
+	l := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM, 0))
+	ok(t, p.Bind(l, abstract("x")))
+	ok(t, p.Listen(l, -1))
+	for range 10 {
+		c := fd(t)(p.Socket(linux.AF_UNIX, linux.SOCK_STREAM|linux.SOCK_NONBLOCK, 0))
+		ok(t, p.Connect(c, abstract("x")))
+	}
+}
+
 func TestUnixNamesAreUnique(t *testing.T) {
 	p := process(t)
 	for _, name := range []Address{abstract("x"), {Family: linux.AF_UNIX, Name: "/x"}} {

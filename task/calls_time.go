@@ -32,7 +32,11 @@ var timeCalls = map[int]serveFunc{
 		now := uint64(time.Now().Unix())
 		return now, t.put(a.A1, 8, func(b []byte) { binary.LittleEndian.PutUint64(b, now) })
 	},
-	linux.SYS_TIMES:     times,
+	linux.SYS_TIMES: times,
+	linux.SYS_TIMER_CREATE: func(t *Task, a call.Args) (uint64, linux.Errno) {
+		a.A1 = uint64(t.cpuClock(number(a.A1)))
+		return personality[linux.SYS_TIMER_CREATE].Serve(t.caller, a)
+	},
 	linux.SYS_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.sleep(a.A1, a.A2) },
 	linux.SYS_CLOCK_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now, errno := t.clock(number(a.A1))
@@ -73,8 +77,9 @@ func (t *Task) clock(id int) (int64, linux.Errno) {
 	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME:
 		return int64(t.process.system.monotonic()), 0
 	}
-	if now, ok := t.cpuClock(id); ok {
-		return now, 0
+	t.charge()
+	if now, ok := t.process.cpuTime(t.cpuClock(id)); ok {
+		return int64(now), 0
 	}
 	return 0, linux.EINVAL
 }

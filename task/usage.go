@@ -117,40 +117,33 @@ func times(t *Task, a call.Args) (uint64, linux.Errno) {
 	return uint64(s.monotonic() / tick), errno
 }
 
-// cpuClock returns the time of a clock of CPU time: of the caller, or of a process or thread whose number the clock ID
-// contains (clock_getcpuclockid(3), pthread_getcpuclockid(3)). ok is false if the ID is not one of these.
-func (t *Task) cpuClock(id int) (now int64, ok bool) {
-	const perThread, kinds, scheduled = 4, 3, 2
-	s := t.process.system
-	pid, thread := 0, false
-	switch {
-	case id == linux.CLOCK_PROCESS_CPUTIME_ID:
-	case id == linux.CLOCK_THREAD_CPUTIME_ID:
-		thread = true
-	case id < 0 && id&kinds <= scheduled:
-		pid, thread = ^(id >> 3), id&perThread != 0
-	default:
-		return 0, false
+// cpuClock returns the ID of a clock for Process.cpuTime: a clock of the calling thread gets the number of the thread.
+func (t *Task) cpuClock(id int) int {
+	if number, thread, _ := account.ParseClock(id); thread && number == 0 {
+		return account.ThreadClock(int(t.id))
 	}
-	t.charge()
+	return id
+}
+
+// cpuTime implements timer.CPUClock: it reads the clock of a process, or of a thread of p.
+func (p *Process) cpuTime(id int) (now time.Duration, ok bool) {
+	number, thread, ok := account.ParseClock(id)
+	s := p.system
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if thread {
-		of := t
-		if pid != 0 {
-			if of = s.tasks[pidFrom(pid)]; of == nil || of.process != t.process {
-				return 0, false
-			}
-		}
-		return int64(of.usage.Total()), true
-	}
-	p := t.process
-	if pid != 0 {
-		if p = s.processes[pidFrom(pid)]; p == nil {
+	if t := s.tasks[pidFrom(number)]; thread {
+		if t == nil || t.process != p {
 			return 0, false
 		}
+		return t.usage.Total(), true
 	}
-	return int64(p.used().Total()), true
+	if number != 0 {
+		p = s.processes[pidFrom(number)]
+	}
+	if !ok || p == nil {
+		return 0, false
+	}
+	return p.used().Total(), true
 }
 
 // expire sends the signals of CPU time timers that have expired. It runs when a thread leaves ring 3.

@@ -149,3 +149,43 @@ func TestScheduling(t *testing.T) {
 		exit(u, 0)
 	})
 }
+
+// A timer of timer_create(2) with a clock of CPU time expires when its process or its thread has used the time. A wait is
+// no CPU time. The clocks of a thread can also be named by its ID (pthread_getcpuclockid(3)).
+func TestCPUClockTimers(t *testing.T) {
+	for name, clock := range map[string]func(tid int64) int64{
+		"process":               func(int64) int64 { return linux.CLOCK_PROCESS_CPUTIME_ID },
+		"thread":                func(int64) int64 { return linux.CLOCK_THREAD_CPUTIME_ID },
+		"a thread by its ID":    func(tid int64) int64 { return ^tid<<3 | 6 },
+		"a process by its ID":   func(tid int64) int64 { return ^tid<<3 | 2 },
+		"the caller, by number": func(int64) int64 { return -2 },
+	} {
+		expired := 0
+		run(t, func(u *user) {
+			install(u, linux.SIGALRM, 1, 0)
+			id := u.call(linux.SYS_GETTID)
+			is(t, name+": timer_create", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(clock(id))), 0, dataAt), 0)
+			var b []byte
+			for _, v := range []uint64{0, 0, 2, 0} { // it_interval and it_value: once, after two seconds
+				b = binary.LittleEndian.AppendUint64(b, v)
+			}
+			u.store(dataAt+64, b)
+			is(t, name+": timer_settime", u.call(linux.SYS_TIMER_SETTIME, uint64(u.load32(dataAt)), 0, dataAt+64, 0), 0)
+			u.spend(time.Second)
+			u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
+			is(t, name+": signals after a second", int64(expired), 0)
+			u.spend(1500 * time.Millisecond)
+			for i := 0; i < 100 && expired == 0; i++ {
+				u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
+			}
+			is(t, name+": signals after 2.5 s", int64(expired), 1)
+			exit(u, 0)
+		}, func(*user) { expired++ })
+	}
+	run(t, func(u *user) {
+		for _, c := range []int64{^99999<<3 | 6, ^99999<<3 | 2, -1, 99} {
+			is(t, "timer_create without such a clock", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(c)), 0, dataAt), failed(linux.EINVAL))
+		}
+		exit(u, 0)
+	})
+}

@@ -80,7 +80,7 @@ func readIndex(c cache, t *toolchain, path string) *std {
 		}
 	}
 	dir := c.path("std", x.Hash)
-	if _, err := os.Stat(dir); err != nil {
+	if !complete(dir) {
 		return nil
 	}
 	return newStd(t, dir, x.Hash, x.Names)

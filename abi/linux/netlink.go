@@ -46,12 +46,13 @@ const (
 	NLM_F_MULTI   = 2
 	NLM_F_REQUEST = 1
 
-	RTA_DST      = 1
-	RTA_GATEWAY  = 5
-	RTA_OIF      = 4
-	RTA_PREFSRC  = 7
-	RTA_PRIORITY = 6
-	RTA_TABLE    = 15
+	RTA_CACHEINFO = 12
+	RTA_DST       = 1
+	RTA_GATEWAY   = 5
+	RTA_OIF       = 4
+	RTA_PREFSRC   = 7
+	RTA_PRIORITY  = 6
+	RTA_TABLE     = 15
 
 	RTM_BASE     = 0x10
 	RTM_GETADDR  = 22

@@ -71,6 +71,7 @@ const (
 	CAP_NET_BIND_SERVICE = 10
 	CAP_NET_RAW          = 13
 	CAP_SETGID           = 6
+	CAP_SETFCAP          = 31
 	CAP_SETPCAP          = 8
 	CAP_SETUID           = 7
 	CAP_SYS_ADMIN        = 21

@@ -237,7 +237,7 @@ func (c *checker) checkInode(ino uint32) (isDir bool) {
 		c.problem("inode %d: its type is unknown", ino)
 	}
 	if ino == disk.ResizeInode {
-		c.checkResize(le32(i.Area()[4*13:]))
+		c.checkResize(disk.BlockNumber(i.Area()[4*13:]))
 		return false
 	}
 	blocks, err := c.claimFile(ino, i, kind)
@@ -274,7 +274,7 @@ func (c *checker) checkResize(number uint64) {
 	first := g.FirstData + 1
 	last := first + uint64(g.Overhead(0)) - 1
 	for at := 0; err == nil && at < len(b); at += 4 {
-		if n := le32(b[at:]); n != 0 && (n < first || n >= last) {
+		if n := disk.BlockNumber(b[at:]); n != 0 && (n < first || n >= last) {
 			err = errDamaged
 		}
 	}
@@ -300,7 +300,7 @@ func (c *checker) claimFile(ino uint32, i disk.Inode, kind fs.Mode) (blocks uint
 	}
 	for n := range 15 {
 		level := max(0, n-11)
-		more, err := c.claimMap(ino, le32(i.Area()[4*n:]), level)
+		more, err := c.claimMap(ino, disk.BlockNumber(i.Area()[4*n:]), level)
 		if err != nil {
 			return 0, err
 		}
@@ -351,7 +351,7 @@ func (c *checker) claimMap(ino uint32, number uint64, level int) (blocks uint64,
 	}
 	blocks = 1
 	for at := 0; at < len(b); at += 4 {
-		more, err := c.claimMap(ino, le32(b[at:]), level-1)
+		more, err := c.claimMap(ino, disk.BlockNumber(b[at:]), level-1)
 		if err != nil {
 			return 0, err
 		}

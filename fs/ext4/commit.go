@@ -1,7 +1,6 @@
 package ext4
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -16,13 +15,16 @@ type transaction struct {
 	number  uint64
 	blocks  map[uint64]*buffer
 	revoked map[uint64]struct{}
+	inodes  map[uint32]bool   // inodes that changed; false: only in attributes that fdatasync(2) need not make durable
 	freed   map[uint32][]byte // for each group, a bitmap of the blocks that become free when the transaction is committed
 
 	freedBlocks uint64 // number of blocks in the field freed
 }
 
 func newTransaction(number uint64) *transaction {
-	return &transaction{number: number, blocks: map[uint64]*buffer{}, revoked: map[uint64]struct{}{}, freed: map[uint32][]byte{}}
+	return &transaction{
+		number: number, blocks: map[uint64]*buffer{}, revoked: map[uint64]struct{}{}, inodes: map[uint32]bool{}, freed: map[uint32][]byte{},
+	}
 }
 
 // transactionLimit is the maximum number of blocks of a transaction.
@@ -56,57 +58,66 @@ func (s *FileSystem) loop() {
 }
 
 // commit makes everything durable that was changed before the call.
-func (s *FileSystem) commit() error { return s.commitFor(0) }
-
-// commitFor makes changes durable that were made before the call: all changes of metadata, and the
-// content of the file ino, or of all files if ino is 0. Of other files, only content in newly
-// allocated blocks is written: after a crash, such a block must not show its old contents.
-func (s *FileSystem) commitFor(ino uint32) error {
+func (s *FileSystem) commit() error {
 	s.mu.RLock()
 	want := s.running.number
 	s.mu.RUnlock()
 	s.commitMu.Lock()
 	defer s.commitMu.Unlock()
-	if s.committed >= want && !s.waits(ino) {
-		return nil // an earlier commit has included the change
+	s.mu.RLock()
+	done := s.running.number > want && len(s.dirty) == 0
+	s.mu.RUnlock()
+	if done {
+		return s.clean(nil) // an earlier commit has included all changes
 	}
+	return s.commitAll(0, false)
+}
+
+// commitFile makes the content of a file durable, and the changes of its inode or, with dataOnly, those that are needed to read
+// the content.
+func (s *FileSystem) commitFile(ino uint32, dataOnly bool) error {
+	s.commitMu.Lock()
+	defer s.commitMu.Unlock()
+	return s.commitAll(ino, dataOnly)
+}
+
+// commitAll commits until nothing that the caller waits for is left. Its arguments are those of freeze. The caller holds commitMu.
+func (s *FileSystem) commitAll(ino uint32, dataOnly bool) error {
 	for more := true; more; {
 		var err error
-		if more, err = s.commitOnce(ino); err != nil {
+		if more, err = s.commitOnce(ino, dataOnly); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// commitOnce commits one transaction. more is true if it had no room for all delayed content. The caller
+// commitOnce commits at most one transaction. more is true if it had no room for all delayed content. The caller
 // holds commitMu.
-func (s *FileSystem) commitOnce(ino uint32) (more bool, err error) {
+func (s *FileSystem) commitOnce(ino uint32, dataOnly bool) (more bool, err error) {
 	flush := s.unflushed.Swap(false)
-	t, images, contents, more, err := s.freeze(ino)
-	if err == nil && t == nil && flush {
+	t, images, contents, more, err := s.freeze(ino, dataOnly)
+	if err == nil {
+		err = s.writeContents(contents)
+	}
+	switch {
+	case err != nil:
+	case t != nil:
+		err = s.writeTransaction(t, images)
+	case flush || len(contents) > 0:
 		err = s.device.io.Flush()
 	}
 	if err != nil {
 		s.fail(err)
 		return false, linux.EIO
 	}
-	if t == nil {
-		return false, s.idle()
+	if t != nil {
+		if s.config.Discard {
+			s.discard(t)
+		}
+		s.thaw(t)
 	}
-	err = s.writeContents(contents)
-	if err == nil {
-		err = s.writeTransaction(t, images)
-	}
-	if err != nil {
-		s.fail(err)
-		return false, linux.EIO
-	}
-	if s.config.Discard {
-		s.discard(t)
-	}
-	s.thaw(t, contents)
-	return more, nil
+	return more, s.clean(contents)
 }
 
 // discard discards the blocks that a transaction freed. They are not reused before thaw. Errors are
@@ -125,37 +136,38 @@ func (s *FileSystem) discard(t *transaction) {
 	}
 }
 
-// idle returns the result of a commit when nothing has changed.
-func (s *FileSystem) idle() error {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
+// clean records that content was written. It returns EIO if the device has failed earlier.
+func (s *FileSystem) clean(contents []journal.Image) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, i := range contents {
+		if b := s.cache.find(i.Block); b != nil {
+			if _, again := s.dirty[b]; !again {
+				b.dirty = false
+				s.cache.settle(b)
+			}
+		}
+	}
 	if s.failed {
 		return linux.EIO
 	}
 	return nil
 }
 
-// waits reports whether a file has unwritten content, or any file if ino is 0.
-func (s *FileSystem) waits(ino uint32) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for b := range s.dirty {
-		if ino == 0 || b.inode == ino {
-			return true
-		}
-	}
-	return false
-}
-
 // freeze chooses blocks for delayed content, ends the running transaction and starts the next one. It returns the ended
-// transaction t, the images of the blocks that t has changed, and the content that commitFor must write. t is nil if there
-// is nothing to commit; more is true if the transaction has no room for all delayed content.
-func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []journal.Image, more bool, err error) {
+// transaction t, the images of the blocks that t has changed, and the content that must be written. t is nil if
+// there is nothing to commit, also if a file is given (ino) and needs only its content written. more is true if the transaction
+// has no room for all delayed content.
+func (s *FileSystem) freeze(ino uint32, dataOnly bool) (t *transaction, images, contents []journal.Image, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t = s.running
 	if s.readOnly != "" || len(t.blocks) == 0 && len(s.dirty) == 0 && len(t.revoked) == 0 {
 		return nil, nil, nil, false, nil
+	}
+	data, changed := t.inodes[ino]
+	if ino != 0 && !data && (!changed || dataOnly) && len(s.delayed[ino]) == 0 {
+		return nil, nil, s.takeDirty(ino, false), false, nil
 	}
 	if more, err = s.placeAll(); err != nil {
 		return nil, nil, nil, false, err
@@ -169,16 +181,22 @@ func (s *FileSystem) freeze(ino uint32) (t *transaction, images, contents []jour
 	for number, b := range t.blocks {
 		images = append(images, journal.Image{Block: number, Data: b.data})
 	}
+	s.committing, s.running = t, newTransaction(t.number+1)
+	journal.Sort(images)
+	return t, images, s.takeDirty(ino, true), more, nil
+}
+
+// takeDirty removes the content of a file from the unwritten content and returns it, in the order of block numbers. If ino is 0,
+// it takes that of all files. With fresh, it also takes all content in newly allocated blocks.
+func (s *FileSystem) takeDirty(ino uint32, fresh bool) (contents []journal.Image) {
 	for b := range s.dirty {
-		if b.number&standIn == 0 && (ino == 0 || b.inode == ino || !b.late) {
+		if b.number&standIn == 0 && (ino == 0 || b.inode == ino || fresh && !b.late) {
 			contents = append(contents, journal.Image{Block: b.number, Data: b.data})
 			delete(s.dirty, b)
 		}
 	}
-	s.committing, s.running = t, newTransaction(t.number+1)
-	sortImages(images)
-	sortImages(contents)
-	return t, images, contents, more, nil
+	journal.Sort(contents)
+	return contents
 }
 
 // seal writes the checksums in the blocks of the running transaction. Checksums of bitmaps are in descriptors, so descriptors
@@ -210,10 +228,6 @@ func (s *FileSystem) seal() error {
 		g.Seal(b.data, b.number, b.structure(), nil)
 	}
 	return nil
-}
-
-func sortImages(images []journal.Image) {
-	slices.SortFunc(images, func(a, b journal.Image) int { return cmp.Compare(a.Block, b.Block) })
 }
 
 // countSuper writes the numbers of free blocks and inodes into the superblock. Ops do not update
@@ -285,7 +299,7 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 func (s *FileSystem) carryOut(steps []journal.Step) error {
 	var batch []journal.Image
 	flush := func() error {
-		sortImages(batch)
+		journal.Sort(batch)
 		err := s.writeContents(batch)
 		batch = batch[:0]
 		return err
@@ -332,7 +346,7 @@ func (s *FileSystem) checkpoint() error {
 }
 
 // thaw records that a transaction is committed.
-func (s *FileSystem) thaw(t *transaction, contents []journal.Image) {
+func (s *FileSystem) thaw(t *transaction) {
 	s.mu.Lock()
 	for _, b := range t.blocks {
 		b.logged = s.journal != nil
@@ -341,17 +355,8 @@ func (s *FileSystem) thaw(t *transaction, contents []journal.Image) {
 		}
 		s.cache.settle(b)
 	}
-	for _, i := range contents {
-		if b := s.cache.find(i.Block); b != nil {
-			if _, again := s.dirty[b]; !again {
-				b.dirty = false
-				s.cache.settle(b)
-			}
-		}
-	}
 	s.committing = nil
 	s.mu.Unlock()
-	s.committed = t.number
 	if s.journal != nil && s.journal.Used() > 50 {
 		if err := s.checkpoint(); err != nil {
 			s.fail(err)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,7 +80,9 @@ type promise struct {
 // workload makes random changes, and sometimes calls fsync. It returns the promises in order. length returns the
 // number of events on the device so far.
 func workload(t *testing.T, d block.Device, length func() int, seed uint64) []promise {
-	s := mount(t, d, ext4.Config{Interval: time.Hour, Discard: true})
+	var calls atomic.Int64
+	now := func() time.Time { return time.UnixMilli(1e12 + calls.Add(1)/4) } // most operations do not see it move
+	s := mount(t, d, ext4.Config{Interval: time.Hour, Discard: true, Now: now})
 	v := newView(s)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	files := map[string]string{}
@@ -90,7 +94,24 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
 		later[name] = true
-		switch rnd.IntN(12) {
+		switch rnd.IntN(14) {
+		case 12, 13: // only this file becomes durable, and its content is not moved
+			content := files[name]
+			if content == "" {
+				break
+			}
+			at := rnd.IntN(len(content))
+			b := bytes.Repeat([]byte("sync."), 2400)[:1+rnd.IntN(min(12000, len(content)-at))]
+			f, err := v.Open(v.Dir, name, fs.WriteOnly, 0)
+			must(t, err)
+			_, err = f.WriteAt(b, int64(at))
+			must(t, errors.Join(err, []func() error{f.Sync, f.SyncData}[rnd.IntN(2)](), f.Close()))
+			files[name] = content[:at] + string(b) + content[at+len(b):]
+			last := promises[len(promises)-1]
+			p := promise{length(), maps.Clone(last.files), maps.Clone(later)}
+			p.files[name] = files[name]
+			delete(p.later, name)
+			promises = append(promises, p)
 		case 10, 11: // direct writes (O_DIRECT), over the existing content and beyond its end
 			sector := d.Info().LogicalSector
 			at, n := rnd.IntN(8)*sector, (1+rnd.IntN(16))*sector

@@ -171,36 +171,39 @@ func (h direct) write(p []byte, offset int64) (n int, end int64, err error) {
 // done is false.
 func (h direct) overwrite(p []byte, offset int64) (done bool, err error) {
 	s := h.n.s
-	if len(p) == 0 || !h.overwrites(p, offset) {
+	if len(p) == 0 {
 		return false, nil
-	}
-	err = s.update(func(o *op) error {
-		i, err := h.n.edit(o)
-		if err == nil {
-			o.touch(i, true)
-		}
-		return err
-	})
-	if err != nil {
-		return false, err
 	}
 	s.mu.RLock()
 	runs, done := h.runsToOverwrite(p, offset)
+	i, err := h.n.load()
+	if done && (s.readOnly != "" || !s.stamped(i)) {
+		s.mu.RUnlock()
+		if err := h.n.stamp(); err != nil {
+			return false, err
+		}
+		s.mu.RLock()
+		runs, done = h.runsToOverwrite(p, offset)
+	}
 	if done {
 		err = s.overwriteRuns(runs, p, uint64(offset))
 	}
 	s.mu.RUnlock()
-	if err == nil && done && h.sync {
-		err = h.SyncStorage()
+	if err == nil && done {
+		err = h.written()
 	}
 	return done, err
 }
 
-func (h direct) overwrites(p []byte, offset int64) bool {
-	h.n.s.mu.RLock()
-	defer h.n.s.mu.RUnlock()
-	_, ok := h.runsToOverwrite(p, offset)
-	return ok
+// stamp updates the times of a file.
+func (n node) stamp() error {
+	return n.s.update(func(o *op) error {
+		i, err := n.load()
+		if err == nil {
+			err = o.stamp(n.ino, i)
+		}
+		return err
+	})
 }
 
 // runsToOverwrite returns the runs that hold len(p) bytes at an offset; false if overwrite does not apply. The caller
@@ -322,7 +325,7 @@ func (n node) takeContents(from, to uint64) (images []journal.Image) {
 		}
 		at += r.length
 	}
-	sortImages(images)
+	journal.Sort(images)
 	return images
 }
 

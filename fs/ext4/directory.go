@@ -1,6 +1,8 @@
 package ext4
 
 import (
+	"cmp"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/ext4/disk"
@@ -381,10 +383,7 @@ func (n *names) dropDirectory(ino uint32) (reap node, err error) {
 	}
 	sub := &names{s: n.s, o: n.o, ino: ino, i: i}
 	if empty, err := sub.empty(); err != nil || !empty {
-		if err == nil {
-			err = linux.ENOTEMPTY
-		}
-		return node{}, err
+		return node{}, cmp.Or[error](err, linux.ENOTEMPTY)
 	}
 	n.dropLink()
 	i.SetLinks(0)

@@ -29,7 +29,8 @@
 // take no lock (package fs/ext4/lookup), and neither does opening a file whose attributes are known. A commit
 // takes commitMu before mu, and holds commitMu while it waits for the device. It does not hold mu meanwhile,
 // so ops continue in the next transaction. No other lock is taken while the cache's own lock is held. A
-// caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit).
+// caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit). Without a change of the
+// file's inode in the running transaction, fsync only writes the content of the file and flushes the device.
 //
 // # Order on the device
 //

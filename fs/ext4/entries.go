@@ -395,7 +395,7 @@ func (n *names) findInline(name string) (found, error) {
 		return found{}, err
 	}
 	if name == ".." {
-		return found{entry: disk.DirEntry{Inode: uint32(le32(n.i.Area()))}}, nil
+		return found{entry: disk.DirEntry{Inode: uint32(disk.BlockNumber(n.i.Area()))}}, nil
 	}
 	for _, e := range all {
 		if string(e.Name) == name {

@@ -147,7 +147,7 @@ func (h handle) placed(o *op) (*tree, error) {
 	if _, err := h.n.edit(o); err != nil {
 		return nil, err
 	}
-	if err := o.place(h.n.ino, maxLogical); err != nil {
+	if err := o.place(h.n.ino, disk.MaxLogical); err != nil {
 		return nil, err
 	}
 	return o.tree(h.n.ino)
@@ -269,7 +269,7 @@ func (t *tree) insertHole(at, n uint64) error {
 	if err != nil {
 		return err
 	}
-	if len(rest) > 0 && rest[len(rest)-1].End()+n > maxLogical {
+	if len(rest) > 0 && rest[len(rest)-1].End()+n > disk.MaxLogical {
 		return linux.EFBIG
 	}
 	t.i.SetSize(t.i.Size() + n<<bits)
@@ -279,7 +279,7 @@ func (t *tree) insertHole(at, n uint64) error {
 // takeRest removes all extents from a block to the end of the file from the tree, and returns them.
 func (t *tree) takeRest(from uint64) ([]disk.Extent, error) {
 	var rest []disk.Extent
-	for at := from; at < maxLogical; {
+	for at := from; at < disk.MaxLogical; {
 		r, err := t.o.s.find(t.ino, t.i, at)
 		if err != nil {
 			return nil, err
@@ -291,7 +291,7 @@ func (t *tree) takeRest(from uint64) ([]disk.Extent, error) {
 		}
 		at += r.length
 	}
-	return rest, t.remove(from, maxLogical, nil)
+	return rest, t.remove(from, disk.MaxLogical, nil)
 }
 
 func (t *tree) putRest(rest []disk.Extent, move func(uint32) uint32) error {

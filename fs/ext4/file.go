@@ -13,11 +13,11 @@ import (
 // handle is an open file.
 type handle struct {
 	n    node
-	sync bool // a write is durable when it returns (O_SYNC, O_DSYNC)
+	sync fs.Flags // bits of O_SYNC: a write is durable when it returns (O_SYNC, O_DSYNC)
 }
 
 // maxSize returns the maximum size of a file in bytes.
-func (s *FileSystem) maxSize() int64 { return maxLogical << s.geometry.BlockBits }
+func (s *FileSystem) maxSize() int64 { return disk.MaxLogical << s.geometry.BlockBits }
 
 // ReadAt implements fs.Handle.
 func (h handle) ReadAt(p []byte, offset int64) (int, error) {
@@ -225,7 +225,7 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 		got, size := 0, 0
 		err := s.update(func(o *op) error {
 			got = 0
-			i, err := h.n.edit(o)
+			i, err := h.n.load()
 			if err != nil {
 				return err
 			}
@@ -256,21 +256,24 @@ func (h handle) write(p []byte, where func(disk.Inode) int64) (n int, end int64,
 		n += got
 		at += int64(got)
 	}
-	if h.sync {
-		if err := h.SyncStorage(); err != nil {
-			return 0, 0, err
-		}
+	if err := h.written(); err != nil {
+		return 0, 0, err
 	}
 	return n, at, nil
+}
+
+// written makes a write durable, if the flags of the open file ask for that.
+func (h handle) written() error {
+	if h.sync == 0 {
+		return nil
+	}
+	return h.n.s.commitFile(h.n.ino, h.sync&linux.O_SYNC != linux.O_SYNC)
 }
 
 // write writes part of a file. If the space is not enough, it returns ENOSPC and the number of bytes for which the
 // space is enough. Then the op must be undone, because a block may have been allocated that the tree has no room for.
 func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
-	t, err := o.tree(ino)
-	if err != nil {
-		return 0, err
-	}
+	t := &tree{o: o, ino: ino, i: i}
 	n := 0
 	for n < len(p) {
 		got, err := t.writeRun(p[n:], offset+uint64(n))
@@ -279,11 +282,13 @@ func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, erro
 		}
 		n += got
 	}
-	if size := offset + uint64(n); size > i.Size() {
-		i.SetSize(size)
+	if size := offset + uint64(n); size > t.i.Size() {
+		if err := t.begin(); err != nil {
+			return n, err
+		}
+		t.i.SetSize(size)
 	}
-	o.touch(i, true)
-	return n, nil
+	return n, o.stamp(ino, t.i)
 }
 
 // writeRun writes to a single run of a file, after allocating blocks if the run is a hole.
@@ -298,6 +303,11 @@ func (t *tree) writeRun(p []byte, offset uint64) (int, error) {
 	}
 	r.length = min(r.length, blocks)
 	fresh := r.zeros()
+	if fresh {
+		if err := t.begin(); err != nil {
+			return 0, err
+		}
+	}
 	switch {
 	case r.physical == 0 && t.delay(logical, r.length):
 		r.physical = standInFor(t.ino, logical)
@@ -368,17 +378,22 @@ func (t *tree) mark(r run, unwritten bool) error {
 }
 
 // Sync implements fs.Handle.
-func (h handle) Sync() error {
+func (h handle) Sync() error { return h.flush(false) }
+
+// SyncData implements fs.DataSyncer.
+func (h handle) SyncData() error { return h.flush(true) }
+
+func (h handle) flush(dataOnly bool) error {
 	if p := h.n.s.pages.Get(h.n.key()); p != nil {
 		if err := p.Flush(); err != nil {
 			return err
 		}
 	}
-	return h.SyncStorage()
+	return h.n.s.commitFile(h.n.ino, dataOnly)
 }
 
 // SyncStorage implements fs.Stored.
-func (h handle) SyncStorage() error { return h.n.s.commitFor(h.n.ino) }
+func (h handle) SyncStorage() error { return h.n.s.commitFile(h.n.ino, true) }
 
 // SetPages implements fs.Stored.
 func (h handle) SetPages(p fs.Pages) { h.n.s.pages.Set(h.n.key(), p) }
@@ -444,6 +459,7 @@ func (h handle) next(offset int64, hole bool) (int64, bool) {
 }
 
 var (
-	_ fs.Sparse = handle{}
-	_ fs.Stored = handle{}
+	_ fs.Sparse     = handle{}
+	_ fs.DataSyncer = handle{}
+	_ fs.Stored     = handle{}
 )

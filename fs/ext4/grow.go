@@ -183,7 +183,7 @@ func (o *op) resizeInode() (i disk.Inode, list []byte, err error) {
 	if i, err = o.inode(disk.ResizeInode); err != nil {
 		return nil, nil, err
 	}
-	number := le32(i.Area()[4*13:])
+	number := disk.BlockNumber(i.Area()[4*13:])
 	if !o.s.geometry.Holds(number, 1) {
 		return nil, nil, errDamaged
 	}
@@ -203,7 +203,7 @@ func (o *op) takeReserved(group uint32, number uint64) error {
 	if err != nil {
 		return err
 	}
-	at, ok := reservedAt(list, g, number)
+	at, ok := g.ReservedAt(list, number)
 	if !ok {
 		return errDamaged
 	}
@@ -212,23 +212,9 @@ func (o *op) takeReserved(group uint32, number uint64) error {
 		return err
 	}
 	disk.PutBlockNumber(list[at:], 0)
-	i.SetSectors(g, i.Sectors(g)-uint64(1+entries(copies))<<(g.BlockBits-9))
+	i.SetSectors(g, i.Sectors(g)-uint64(1+disk.CountBlocks(copies))<<(g.BlockBits-9))
 	o.make(number, s.geometry.GroupsFrom(group, 0))
 	return nil
-}
-
-// reservedAt returns the offset of a reserved block in the list of the resize inode.
-func reservedAt(list []byte, g *disk.Geometry, number uint64) (int, bool) {
-	at := 4 * int((number-g.FirstTable())%uint64(g.BlockSize/4))
-	return at, le32(list[at:]) == number
-}
-
-// entries returns the number of entries at the start of a block of block numbers.
-func entries(b []byte) (n int) {
-	for 4*n < len(b) && le32(b[4*n:]) != 0 {
-		n++
-	}
-	return n
 }
 
 // reserveCopies adds the copies of reserved blocks in a new group to the resize inode.
@@ -243,14 +229,14 @@ func (o *op) reserveCopies(group uint32) error {
 		return err
 	}
 	for number := from; number < from+n; number++ {
-		if _, ok := reservedAt(list, g, number); !ok {
+		if _, ok := g.ReservedAt(list, number); !ok {
 			return errDamaged
 		}
 		b, err := o.editMap(number)
 		if err != nil {
 			return err
 		}
-		at := 4 * entries(b)
+		at := 4 * disk.CountBlocks(b)
 		copied := number + uint64(group)*uint64(g.BlocksPerGroup)
 		if at == len(b) || copied >= 1<<32 {
 			return linux.EOPNOTSUPP

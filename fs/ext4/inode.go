@@ -29,6 +29,7 @@ func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk
 	}
 	i := disk.Inode(b)
 	clear(i)
+	o.s.running.inodes[ino] = true
 	o.trust(number, at/g.InodeSize)
 	if g.ExtraIsize > 0 {
 		i.SetExtraIsize(g.ExtraIsize)

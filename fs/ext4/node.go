@@ -81,7 +81,7 @@ func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
 
 // Open implements fs.Node.
 func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
-	h := handle{n: r.node, sync: flags&linux.O_DSYNC != 0}
+	h := handle{n: r.node, sync: flags & linux.O_SYNC}
 	// The file is counted before it is looked for, and an op that removes its last name forgets its attributes before it looks
 	// at the count. So either the op sees the open file, or Open sees that the file is gone.
 	r.s.handles.Add(r.key(), 1)
@@ -110,7 +110,11 @@ func (n node) Change(c fs.Change) error {
 		return linux.EINVAL
 	}
 	return n.s.update(func(o *op) error {
-		i, err := n.edit(o)
+		_, err := n.load()
+		if err != nil {
+			return err
+		}
+		i, err := o.attributesOf(n.ino)
 		if err == nil {
 			o.change(i, c)
 		}
@@ -189,7 +193,7 @@ func (o *op) resize(ino uint32, i disk.Inode, size uint64) (steps bool, err erro
 		}
 		return true, o.addOrphan(ino, i)
 	}
-	return false, t.remove(end, maxLogical, t.freeData)
+	return false, t.remove(end, disk.MaxLogical, t.freeData)
 }
 
 // clearRest clears the part of the last block after an offset, so that it reads as zeros if the
@@ -229,12 +233,16 @@ func (o *op) change(i disk.Inode, c fs.Change) {
 	if c.Fields&fs.SetGroup != 0 {
 		i.SetGID(c.GID)
 	}
-	if c.Fields&fs.SetAccess != 0 {
-		setTime(i, disk.AccessTime, c.Access)
+	set := func(field fs.Fields, f disk.TimeField, t fs.Time) {
+		if c.Now&field != 0 {
+			t = o.s.now()
+		}
+		if c.Fields&field != 0 {
+			setTime(i, f, t)
+		}
 	}
-	if c.Fields&fs.SetModify != 0 {
-		setTime(i, disk.ModifyTime, c.Modify)
-	}
+	set(fs.SetAccess, disk.AccessTime, c.Access)
+	set(fs.SetModify, disk.ModifyTime, c.Modify)
 	o.touch(i, false)
 }
 

@@ -245,12 +245,18 @@ func (o *op) rollback() {
 	s.freeBlocks, s.freeInodes = o.freeBlocks, o.freeInodes
 }
 
-// inode returns an inode for writing.
-func (o *op) inode(ino uint32) (disk.Inode, error) {
+// inode returns an inode for writing. Until the next commit, fsync(2) and fdatasync(2) of the file commit.
+func (o *op) inode(ino uint32) (disk.Inode, error) { return o.inodeFor(ino, true) }
+
+// attributesOf returns an inode for writing, for changes of attributes that fdatasync(2) need not make durable.
+func (o *op) attributesOf(ino uint32) (disk.Inode, error) { return o.inodeFor(ino, false) }
+
+func (o *op) inodeFor(ino uint32, data bool) (disk.Inode, error) {
 	if _, err := o.s.inode(ino); err != nil {
 		return nil, err
 	}
 	o.s.known.ForgetAttr(ino)
+	o.s.running.inodes[ino] = data || o.s.running.inodes[ino]
 	number, at, err := o.s.inodePlace(ino)
 	if err != nil {
 		return nil, err
@@ -276,6 +282,24 @@ func (o *op) super() (disk.Super, error) {
 func (o *op) descriptor(group uint32) (disk.Group, error) {
 	number, at := o.s.geometry.DescriptorBlock(group)
 	return o.editPart(number, at, o.s.geometry.DescSize, o.s.geometry.GroupsFrom(group, at))
+}
+
+// stamp updates the times of a file whose content is written. It does nothing if the times are the present ones.
+func (o *op) stamp(ino uint32, i disk.Inode) error {
+	if o.s.stamped(i) {
+		return nil
+	}
+	i, err := o.attributesOf(ino)
+	if err == nil {
+		o.touch(i, true)
+	}
+	return err
+}
+
+// stamped reports whether a write does not change the times of a file.
+func (s *FileSystem) stamped(i disk.Inode) bool {
+	now := s.now()
+	return timeOf(i, disk.StatusTime) == now && timeOf(i, disk.ModifyTime) == now
 }
 
 // touch updates the change time of an inode, and with modified also the modification time.

@@ -92,7 +92,7 @@ func (o *op) erase(ino uint32) error {
 	if i.Flags()&disk.FlagExtents != 0 || mapped(i) {
 		t, err := o.tree(ino)
 		if err == nil {
-			err = t.remove(0, maxLogical, t.freeData)
+			err = t.remove(0, disk.MaxLogical, t.freeData)
 		}
 		if err != nil {
 			return err
@@ -168,7 +168,7 @@ func (n node) truncateSteps(size uint64, allowed func() (bool, error)) error {
 				return err
 			}
 			o.dropDelayed(n.ino, end)
-			return t.remove(from, maxLogical, t.freeData)
+			return t.remove(from, disk.MaxLogical, t.freeData)
 		})
 		if err != nil {
 			return err

@@ -128,12 +128,9 @@ type run struct {
 // zeros reports whether the run reads as zeros.
 func (r run) zeros() bool { return r.physical == 0 || r.unwritten }
 
-// maxLogical is the maximum number of blocks of a file.
-const maxLogical = 1<<32 - 1
-
 // find returns the run that contains a block of a file. The returned run begins at that block.
 func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error) {
-	if logical >= maxLogical {
+	if logical >= disk.MaxLogical {
 		return run{logical: logical, length: 1}, nil
 	}
 	if i.Flags()&disk.FlagExtents == 0 {
@@ -143,7 +140,7 @@ func (s *FileSystem) find(ino uint32, i disk.Inode, logical uint64) (run, error)
 	if s.geometry.CheckExtents(x, -1) != nil {
 		return run{}, errDamaged
 	}
-	bound := uint64(maxLogical)
+	bound := uint64(disk.MaxLogical)
 	for {
 		at := x.Search(uint32(logical))
 		if at+1 < x.Count() {
@@ -186,13 +183,13 @@ func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 	index, span := logical, uint64(0)
 	switch {
 	case index < 12:
-		number = le32(i.Area()[4*index:])
+		number = disk.BlockNumber(i.Area()[4*index:])
 	case index-12 < per:
-		number, index, span = le32(i.Area()[48:]), index-12, 1
+		number, index, span = disk.BlockNumber(i.Area()[48:]), index-12, 1
 	case index-12-per < per*per:
-		number, index, span = le32(i.Area()[52:]), index-12-per, per
+		number, index, span = disk.BlockNumber(i.Area()[52:]), index-12-per, per
 	case index-12-per-per*per < per*per*per:
-		number, index, span = le32(i.Area()[56:]), index-12-per-per*per, per*per
+		number, index, span = disk.BlockNumber(i.Area()[56:]), index-12-per-per*per, per*per
 	}
 	for ; span > 0 && number != 0; span /= per {
 		b, err := s.image(number, disk.Structure{Kind: disk.KindBlockMap})
@@ -200,7 +197,7 @@ func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 			return run{}, err
 		}
 		hole = span
-		number = le32(b[4*(index/span):])
+		number = disk.BlockNumber(b[4*(index/span):])
 		index %= span
 	}
 	if number == 0 {
@@ -210,8 +207,4 @@ func (s *FileSystem) findMapped(i disk.Inode, logical uint64) (run, error) {
 		return run{}, errDamaged
 	}
 	return run{logical: logical, length: 1, physical: number}, nil
-}
-
-func le32(b []byte) uint64 {
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
 }

@@ -1,6 +1,8 @@
 package ext4
 
 import (
+	"cmp"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/ext4/disk"
@@ -84,7 +86,7 @@ func (m *moving) allowed(flags fs.RenameFlags) error {
 	moves := isDir(m.i)
 	if moves {
 		if inside, err := m.contains(m.old.entry.Inode, m.into.ino); err != nil || inside {
-			return orInvalid(err)
+			return cmp.Or[error](err, linux.EINVAL)
 		}
 	}
 	exchange := flags&fs.RenameExchange != 0
@@ -117,13 +119,6 @@ func (m *moving) allowed(flags fs.RenameFlags) error {
 		return linux.EISDIR
 	}
 	return nil
-}
-
-func orInvalid(err error) error {
-	if err == nil {
-		return linux.EINVAL
-	}
-	return err
 }
 
 // contains reports whether directory sub is dir or below it.

@@ -61,7 +61,6 @@ type FileSystem struct {
 	commitMu  sync.Mutex // taken before mu; guards the journal and all below
 	journal   *journal.Log
 	journalAt []run // location of the journal on the device
-	committed uint64
 
 	growing   sync.Mutex  // held by Grow, and taken before all others
 	unflushed atomic.Bool // a direct write has changed the device since the last flush
@@ -207,8 +206,19 @@ func (s *FileSystem) Sync() error {
 	return flushed
 }
 
-// now returns the current time.
-func (s *FileSystem) now() fs.Time { return fs.Time(s.config.Now().UnixNano()) }
+// tick is the granularity of the times that the file system sets. It is that of Linux on most distributions (CONFIG_HZ=250). So
+// most writes to a file leave its inode as it is, and a following fsync(2) needs no commit.
+const tick = 4 * time.Millisecond
+
+// now returns the current time, rounded to the granularity of times.
+func (s *FileSystem) now() fs.Time {
+	unit := int64(tick)
+	if s.geometry.InodeSize == 128 {
+		unit = int64(time.Second) // the inodes have no field for nanoseconds
+	}
+	t := s.config.Now().UnixNano()
+	return fs.Time(t - t%unit)
+}
 
 func (s *FileSystem) report(format string, args ...any) {
 	if s.config.Report != nil {

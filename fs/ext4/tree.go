@@ -10,25 +10,33 @@ import (
 type tree struct {
 	o    *op
 	ino  uint32
-	i    disk.Inode // the inode that contains the root of the tree, for writing
+	i    disk.Inode // the inode that contains the root of the tree
+	edit bool       // the inode may be changed
 	goal uint64     // block near which new nodes are allocated
 }
 
-// tree returns the extents of a file for writing. A file with a block map is converted to extents
-// first.
+// tree returns the extents of a file for writing.
 func (o *op) tree(ino uint32) (*tree, error) {
-	i, err := o.inode(ino)
-	if err != nil {
-		return nil, err
+	t := &tree{o: o, ino: ino}
+	return t, t.begin()
+}
+
+// begin prepares changes of the tree or of the size of the file. A file with a block map is converted to extents.
+func (t *tree) begin() (err error) {
+	if t.edit {
+		return nil
 	}
-	t := &tree{o: o, ino: ino, i: i, goal: o.s.goalOf(ino)}
-	if i.Flags()&disk.FlagExtents == 0 {
-		return t, t.convert()
+	if t.i, err = t.o.inode(t.ino); err != nil {
+		return err
 	}
-	if o.s.geometry.CheckExtents(t.root(), -1) != nil {
-		return nil, errDamaged
+	t.edit, t.goal = true, t.o.s.goalOf(t.ino)
+	if t.i.Flags()&disk.FlagExtents == 0 {
+		return t.convert()
 	}
-	return t, nil
+	if t.o.s.geometry.CheckExtents(t.root(), -1) != nil {
+		return errDamaged
+	}
+	return nil
 }
 
 // goalOf returns the preferred block for the first blocks of a file, in the group of its inode.
@@ -83,7 +91,7 @@ func (t *tree) insert(e disk.Extent) error {
 
 func (t *tree) insertAt(x disk.Extents, isRoot bool, e disk.Extent) (*sibling, error) {
 	if x.Depth() == 0 {
-		if merge(x, e) {
+		if x.Merge(e) {
 			return nil, nil
 		}
 		return t.enter(x, isRoot, x.Search(e.Logical)+1, func(x disk.Extents, at int) {
@@ -108,27 +116,6 @@ func (t *tree) insertAt(x disk.Extents, isRoot bool, e disk.Extent) (*sibling, e
 		x.Open(at)
 		x.SetChild(at, s.key, s.block)
 	})
-}
-
-// merge combines an extent with its neighbours in a leaf, if possible.
-func merge(x disk.Extents, e disk.Extent) bool {
-	at := x.Search(e.Logical)
-	if at >= 0 && e.Follows(x.Extent(at)) {
-		left := x.Extent(at)
-		left.Length += e.Length
-		if at+1 < x.Count() && x.Extent(at+1).Follows(left) {
-			left.Length += x.Extent(at + 1).Length
-			x.Delete(at+1, 1)
-		}
-		x.SetExtent(at, left)
-		return true
-	}
-	if at+1 < x.Count() && x.Extent(at+1).Follows(e) {
-		e.Length += x.Extent(at + 1).Length
-		x.SetExtent(at+1, e)
-		return true
-	}
-	return false
 }
 
 // enter inserts an entry at index at of a node. If the node is full and is the root, its entries
@@ -203,9 +190,9 @@ func (t *tree) removeAll(from, to uint64, free func(disk.Extent) error) error {
 
 func (t *tree) removeAt(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
 	if x.Depth() == 0 {
-		return removeLeaf(x, from, to, free)
+		return x.Remove(from, to, free)
 	}
-	first := max(x.Search(uint32(min(from, maxLogical))), 0)
+	first := max(x.Search(uint32(min(from, disk.MaxLogical))), 0)
 	at := first
 	for at < x.Count() && uint64(x.Key(at)) < to {
 		child, err := t.node(x.Child(at), x.Depth()-1)
@@ -226,38 +213,6 @@ func (t *tree) removeAt(x disk.Extents, from, to uint64, free func(disk.Extent) 
 		x.Delete(at, 1)
 	}
 	return t.join(x, at-1)
-}
-
-// removeLeaf is like remove, but for a leaf of the extent tree. No extent of the leaf may extend beyond both ends of
-// the range.
-func removeLeaf(x disk.Extents, from, to uint64, free func(disk.Extent) error) error {
-	for at := max(x.Search(uint32(min(from, maxLogical))), 0); at < x.Count(); {
-		e := x.Extent(at)
-		lo, hi := max(from, uint64(e.Logical)), min(to, e.End())
-		if uint64(e.Logical) >= to {
-			break
-		}
-		if lo >= hi {
-			at++
-			continue
-		}
-		if free != nil {
-			if err := free(e.Cut(lo, hi)); err != nil {
-				return err
-			}
-		}
-		switch {
-		case lo == uint64(e.Logical) && hi == e.End():
-			x.Delete(at, 1)
-			continue
-		case lo == uint64(e.Logical):
-			x.SetExtent(at, e.Cut(hi, e.End()))
-		default:
-			x.SetExtent(at, e.Cut(uint64(e.Logical), lo))
-		}
-		at++
-	}
-	return nil
 }
 
 func (t *tree) dropNode(number uint64) error {
@@ -326,7 +281,7 @@ func (t *tree) freeData(e disk.Extent) error {
 func (t *tree) convert() error {
 	s := t.o.s
 	per := uint64(s.geometry.BlockSize / 4)
-	end := min(t.i.Size()>>s.geometry.BlockBits+1, 12+per+per*per+per*per*per, maxLogical)
+	end := min(t.i.Size()>>s.geometry.BlockBits+1, 12+per+per*per+per*per*per, disk.MaxLogical)
 	var all []disk.Extent
 	for at, blocks := uint64(0), uint64(0); at < end; {
 		r, err := s.find(t.ino, t.i, at)
@@ -347,7 +302,7 @@ func (t *tree) convert() error {
 		}
 	}
 	for level, at := range []int{48, 52, 56} {
-		if err := t.freeMaps(le32(t.i.Area()[at:]), level); err != nil {
+		if err := t.freeMaps(disk.BlockNumber(t.i.Area()[at:]), level); err != nil {
 			return err
 		}
 	}
@@ -371,7 +326,7 @@ func (t *tree) freeMaps(number uint64, level int) error {
 		return err
 	}
 	for at := 0; at < len(b) && level > 0; at += 4 {
-		if err := t.freeMaps(le32(b[at:]), level-1); err != nil {
+		if err := t.freeMaps(disk.BlockNumber(b[at:]), level-1); err != nil {
 			return err
 		}
 	}

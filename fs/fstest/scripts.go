@@ -500,8 +500,9 @@ var scripts = []struct{ name, script string }{
 		setx c other.n v -> EOPNOTSUPP
 		getx c other.n v -> EOPNOTSUPP
 		setx c system.posix_acl_access v -> EOPNOTSUPP
+		as 1001:100
 		rmx c security.n -> EPERM
-		getx c security.n v -> ENODATA
+		as 0
 		symlink c l
 		setx l! user.n v -> EPERM      # neither links nor devices have some
 		getx l! user.n v -> ENODATA

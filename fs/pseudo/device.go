@@ -124,3 +124,9 @@ func (*random) ReadAt(p []byte, _ int64) (int, error) {
 
 // Discards implements fs.Endless. As on Linux, a write reads the memory of the process.
 func (*random) Discards() bool { return false }
+
+// entropy is the number of bits that Linux's generator has once it is initialized. It never changes.
+const entropy = 256
+
+// Entropy returns the number of bits of RNDGETENTCNT (random(4)).
+func (*random) Entropy() int { return entropy }

@@ -328,8 +328,8 @@ func (p *Process) settings(f *FileSystem) {
 	f.Fixed("sys/fs/pipe-max-size", "1048576\n")
 	f.Fixed("sys/fs/file-max", "1048576\n")
 	f.File("sys/fs/file-nr", func() string { return fmt.Sprintf("%d\t0\t1048576\n", len(p.Descriptors())) })
-	f.Fixed("sys/kernel/random/entropy_avail", "256\n") // constant, as on Linux once its generator is initialized
-	f.Fixed("sys/kernel/random/poolsize", "256\n")
+	f.Fixed("sys/kernel/random/entropy_avail", fmt.Sprintln(entropy))
+	f.Fixed("sys/kernel/random/poolsize", fmt.Sprintln(entropy))
 	f.Fixed("sys/kernel/threads-max", "32768\n")
 	f.Fixed("sys/vm/overcommit_memory", "1\n")
 }

@@ -31,7 +31,7 @@ var filesRows = []Row{
 		return fail(c.Process.Fsync(fd(a.A1)))
 	}},
 	{linux.SYS_FDATASYNC, "fdatasync", "f", Personality | Runtime, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
-		return fail(c.Process.Fsync(fd(a.A1)))
+		return fail(c.Process.Fdatasync(fd(a.A1)))
 	}},
 	{linux.SYS_FTRUNCATE, "ftruncate", "fo", Personality, Unaffected, "", 0, func(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(c.Process.Ftruncate(fd(a.A1), int64(a.A2)))

@@ -7,9 +7,9 @@ import "loam/abi/linux"
 // vector is a decoded array of struct iovec.
 type vector []linux.Iovec
 
-// fewPieces is an array for vectors of up to four buffers. Most calls need no more, so their vectors stay on the stack of
-// the calling function.
-type fewPieces [4]linux.Iovec
+// fewPieces is an array for vectors of up to eight buffers (Linux's UIO_FASTIOV). Most calls need no more, so their vectors stay
+// on the stack of the calling function.
+type fewPieces [8]linux.Iovec
 
 // vector reads an array of n struct iovec at addr. It stores the array in the buffer few
 // if it fits there. Errors: EINVAL, EFAULT.

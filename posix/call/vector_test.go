@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/internal/race"
 )
 
 // A vector is a sequence of bytes: gather reads it from any offset, and scatter fills it from its start.
@@ -145,5 +146,27 @@ func TestLargeTransfers(t *testing.T) {
 	}
 	if !bytes.Equal(m.bytes[:size], want) {
 		t.Error("other bytes are read")
+	}
+}
+
+// A call with up to eight buffers allocates no memory for their vector.
+func TestVectorAllocates(t *testing.T) {
+	c, m := newCaller(t, 4096)
+	m.copies = true
+	fd := must(t)(do(c, linux.SYS_MEMFD_CREATE, base, 0))
+	for i := range uint64(8) {
+		le.PutUint64(m.bytes[i*linux.SizeofIovec:], base+1024+i)
+		le.PutUint64(m.bytes[i*linux.SizeofIovec+8:], 1)
+	}
+	for _, number := range []int{linux.SYS_PWRITEV, linux.SYS_PREADV} {
+		row := ByNumber(number)
+		n := testing.AllocsPerRun(100, func() {
+			if got, errno := row.Serve(c, Args{A1: fd, A2: base, A3: 8}); got != 8 || errno != 0 {
+				t.Fatal(got, errno)
+			}
+		})
+		if n != 0 && !race.Enabled {
+			t.Errorf("%s: %v allocations", row.Name, n)
+		}
 	}
 }

@@ -91,14 +91,8 @@ type offeredQueue struct {
 	list    []Offered
 }
 
-// maxBacklog is the maximum backlog of a listening socket (net.core.somaxconn).
-const maxBacklog = 4096
-
 // begin opens the queue when the socket starts to listen.
 func (q *offeredQueue) begin(backlog int) {
-	if backlog < 0 || backlog > maxBacklog {
-		backlog = maxBacklog
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.open, q.backlog = true, max(backlog, 1)

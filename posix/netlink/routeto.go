@@ -103,4 +103,9 @@ func describeOneRoute(r *reply, by *stack.Interface, route stack.Route) {
 	if route.Gateway.IsValid() {
 		Attribute(b, linux.RTA_GATEWAY, route.Gateway.AsSlice())
 	}
+	Attribute(b, linux.RTA_CACHEINFO, neverExpires[:])
 }
+
+// neverExpires is the struct rta_cacheinfo of a route without an expiry, an error and uses. The attribute comes last, as on Linux:
+// nmap ignores the last attribute.
+var neverExpires [32]byte

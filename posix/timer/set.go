@@ -32,10 +32,15 @@ type Sender func(Expiry) (merged bool, errno linux.Errno)
 // Clock reads the clock with an ID of clock_gettime(2).
 type Clock func(id int) time.Duration
 
+// CPUClock reads a clock of CPU time with an ID of clock_gettime(2). ok is false if there is no such clock, for example
+// because its thread has ended.
+type CPUClock func(id int) (now time.Duration, ok bool)
+
 // Set holds the timers of a process that send signals. Its methods implement the system calls.
 type Set struct {
 	clock Clock
-	send  Sender // nil: the system calls fail with ENOSYS
+	send  Sender   // nil: the system calls fail with ENOSYS
+	cpu   CPUClock // nil: clock has the CPU time of the process, and threads have no clocks
 
 	mu       sync.Mutex // guards the fields below
 	interval [linux.ITIMER_PROF + 1]*signalTimer
@@ -46,8 +51,19 @@ type Set struct {
 // Init sets the clocks and the sender, which may be nil, before the set is used.
 func (all *Set) Init(c Clock, send Sender) { all.clock, all.send = c, send }
 
-// SetSender sets the sender, before the set is used.
-func (all *Set) SetSender(send Sender) { all.send = send }
+// SetOwner sets the sender and the clocks of CPU time, before the set is used.
+func (all *Set) SetOwner(send Sender, cpu CPUClock) { all.send, all.cpu = send, cpu }
+
+// cpuTime is the CPUClock of the set.
+func (all *Set) cpuTime(id int) (now time.Duration, ok bool) {
+	if all.cpu != nil {
+		return all.cpu(id)
+	}
+	if ok = id == linux.CLOCK_PROCESS_CPUTIME_ID; ok {
+		now = all.clock(id)
+	}
+	return now, ok
+}
 
 // sendSignal calls the Sender. Errors: ENOSYS without a Sender, ESRCH.
 func (all *Set) sendSignal(e Expiry) (merged bool, errno linux.Errno) {
@@ -112,14 +128,17 @@ func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
 	switch clock {
 	case linux.CLOCK_REALTIME, linux.CLOCK_MONOTONIC, linux.CLOCK_BOOTTIME, linux.CLOCK_TAI:
 		t.clock = &File{id: clock, clock: all.clock, notify: notify}
-	case linux.CLOCK_PROCESS_CPUTIME_ID:
-		t.clock = &cpuTimer{now: func() time.Duration { return all.clock(clock) }, notify: notify}
+		return t, 0
+	}
+	if _, ok := all.cpuTime(clock); ok {
+		t.clock = &cpuTimer{now: func() (time.Duration, bool) { return all.cpuTime(clock) }, notify: notify}
+		return t, 0
+	}
+	switch clock {
 	case linux.CLOCK_THREAD_CPUTIME_ID, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_MONOTONIC_COARSE:
 		return nil, linux.EOPNOTSUPP
-	default:
-		return nil, linux.EINVAL
 	}
-	return t, 0
+	return nil, linux.EINVAL
 }
 
 // SetInterval implements setitimer(2). It returns the previous setting. Errors: EINVAL.

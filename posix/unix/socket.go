@@ -163,7 +163,7 @@ func (s *Socket) Listen(backlog int) linux.Errno {
 		return linux.EINVAL
 	}
 	s.listening = true
-	s.backlog = max(backlog, 0)
+	s.backlog = backlog
 	s.peerCreds = s.p.Credentials()
 	return 0
 }

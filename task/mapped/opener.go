@@ -63,7 +63,7 @@ func Privileges(m posix.Mapped) credential.File {
 		SetUID: a.Mode&fs.SetUID != 0, SetGID: a.Mode&fs.SetGID != 0 && a.Mode&groupExecute != 0, UID: a.UID, GID: a.GID,
 	}
 	if n, ok := m.Node.(fs.Attributed); ok {
-		if b, err := n.Xattr("security.capability"); err == nil {
+		if b, err := n.Xattr(fs.CapabilityXattr); err == nil {
 			f.ParseFile(b)
 		}
 	}

@@ -15,6 +15,9 @@ const (
 	MaxUnwritten = MaxExtent - 1
 )
 
+// MaxLogical is the maximum number of blocks of a file.
+const MaxLogical = 1<<32 - 1
+
 // End returns the index of the first block of the file after the extent.
 func (e Extent) End() uint64 { return uint64(e.Logical) + uint64(e.Length) }
 

@@ -49,3 +49,20 @@ func (g *Geometry) SetBlocks(blocks uint64) {
 
 // PutBlockNumber writes an entry of a block map ("Direct/Indirect Block Addressing").
 func PutBlockNumber(b []byte, number uint64) { le.PutUint32(b, uint32(number)) }
+
+// BlockNumber reads an entry of a block map.
+func BlockNumber(b []byte) uint64 { return uint64(le.Uint32(b)) }
+
+// CountBlocks returns the number of entries before the first empty one, in a block of a block map.
+func CountBlocks(b []byte) (n int) {
+	for 4*n < len(b) && BlockNumber(b[4*n:]) != 0 {
+		n++
+	}
+	return n
+}
+
+// ReservedAt returns the offset of a reserved block in the list of the resize inode; false if it is not there.
+func (g *Geometry) ReservedAt(list []byte, number uint64) (int, bool) {
+	at := 4 * int((number-g.FirstTable())%uint64(g.BlockSize/4))
+	return at, BlockNumber(list[at:]) == number
+}

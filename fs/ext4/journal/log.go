@@ -1,6 +1,10 @@
 package journal
 
-import "bytes"
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
 
 // Config describes the log to open.
 type Config struct {
@@ -32,6 +36,11 @@ type Step struct {
 type Image struct {
 	Block uint64
 	Data  []byte
+}
+
+// Sort sorts images by the numbers of their blocks.
+func Sort(images []Image) {
+	slices.SortFunc(images, func(a, b Image) int { return cmp.Compare(a.Block, b.Block) })
 }
 
 // Transaction is a set of changes that become durable together.

@@ -1,6 +1,8 @@
 package linux
 
-// Requests of ioctl(2) about block devices (linux/fs.h).
+// Requests of ioctl(2) about block devices.
+//
+// headers: linux/fs.h
 const (
 	BLKROGET     = 0x125e
 	BLKGETSIZE   = 0x1260
@@ -12,3 +14,10 @@ const (
 
 // EXT4_IOC_RESIZE_FS is the request of ioctl(2) that enlarges an ext4 file system (linux/ext4.h).
 const EXT4_IOC_RESIZE_FS = 0x40086610
+
+// RNDGETENTCNT is the request of ioctl(2) for the entropy of a random device in bits (random(4)).
+//
+// headers: linux/random.h
+const (
+	RNDGETENTCNT = 0x80045200
+)
