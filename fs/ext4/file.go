@@ -274,6 +274,11 @@ func (h handle) written() error {
 // space is enough. Then the op must be undone, because a block may have been allocated that the tree has no room for.
 func (o *op) write(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	t := &tree{o: o, ino: ino, i: i}
+	if i.Flags()&disk.FlagExtents == 0 {
+		if err := t.begin(); err != nil { // converts the block map before a run of it is located
+			return 0, err
+		}
+	}
 	n := 0
 	for n < len(p) {
 		got, err := t.writeRun(p[n:], offset+uint64(n))
