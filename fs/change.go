@@ -18,14 +18,13 @@ func (v *View) Access(p Place, w Wish) error {
 
 // Change changes attributes of a file after a permission check. The owner may set the mode and the
 // times, and set the group to one of the caller's own groups. Only user 0 may change the owner. Write
-// permission suffices to set the size, and to set the times to now. The parameter now means that both
-// times are the present time (UTIME_NOW).
-func (v *View) Change(p Place, c Change, now bool) error {
+// permission suffices to set the size, and to set both times to the present time (UTIME_NOW).
+func (v *View) Change(p Place, c Change) error {
 	if err := p.writable(); err != nil {
 		return err
 	}
 	a := p.Node.Attr()
-	if err := v.mayChange(a, c, now); err != nil {
+	if err := v.mayChange(a, c); err != nil {
 		return err
 	}
 	if c.Fields&SetMode != 0 {
@@ -53,7 +52,7 @@ func (v *View) Change(p Place, c Change, now bool) error {
 }
 
 // mayChange checks permissions for a change (chmod(2), chown(2), truncate(2), utimensat(2)).
-func (v *View) mayChange(a Attr, c Change, now bool) error {
+func (v *View) mayChange(a Attr, c Change) error {
 	owns := v.Who.owns(a)
 	times := c.Fields&(SetAccess|SetModify) != 0
 	switch {
@@ -69,7 +68,7 @@ func (v *View) mayChange(a Attr, c Change, now bool) error {
 		return linux.EINVAL
 	case c.Fields&SetSize != 0 && !v.Who.May(a, ToWrite):
 		return linux.EACCES
-	case times && !owns && !now:
+	case times && !owns && c.Now != SetAccess|SetModify:
 		return linux.EPERM
 	case times && !owns && !v.Who.May(a, ToWrite):
 		return linux.EACCES

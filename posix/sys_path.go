@@ -155,7 +155,7 @@ func chmod(v *fs.View, place fs.Place, mode uint32) Errno {
 	if place.Node.Attr().Mode.Type() == fs.Symlink {
 		return linux.EOPNOTSUPP
 	}
-	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetMode, Mode: fs.Mode(mode)}, false))
+	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetMode, Mode: fs.Mode(mode)}))
 }
 
 // Fchmod implements fchmod(2).
@@ -179,19 +179,19 @@ func (p *Process) ChownAt(dirfd int, path string, uid, gid int32, flags int) Err
 	if errno != 0 {
 		return errno
 	}
-	return file.ToErrno(v.Change(place, ownership(uid, gid), false))
+	return file.ToErrno(v.Change(place, ownership(uid, gid)))
 }
 
 // Fchown implements fchown(2).
 func (p *Process) Fchown(fd int, uid, gid int32) Errno {
 	if place, ok := p.terminalPlace(fd); ok {
-		return file.ToErrno(p.sight().Change(place, ownership(uid, gid), false))
+		return file.ToErrno(p.sight().Change(place, ownership(uid, gid)))
 	}
 	f, errno := p.real(fd, 0)
 	if errno != 0 || f == nil {
 		return errno
 	}
-	return file.ToErrno(p.sight().Change(f.Place(), ownership(uid, gid), false))
+	return file.ToErrno(p.sight().Change(f.Place(), ownership(uid, gid)))
 }
 
 func ownership(uid, gid int32) fs.Change {
@@ -233,7 +233,7 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 	} else if v, place, errno = p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0); errno != 0 {
 		return errno
 	}
-	return file.ToErrno(v.Change(place, times(access, modify), access.Now && modify.Now))
+	return file.ToErrno(v.Change(place, times(access, modify)))
 }
 
 // times converts the arguments of utimensat(2) to a change.
@@ -268,7 +268,7 @@ func (p *Process) Truncate(path string, size int64) Errno {
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
 	}
-	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}, false))
+	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}))
 }
 
 // Statfs implements statfs(2).

@@ -49,7 +49,7 @@ func TestLookupsTakeNoLock(t *testing.T) {
 	inside.Store(&f)
 	p, err := v.Lookup(v.Root, "/other", true)
 	must(t, err)
-	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o600}, false))
+	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o600}))
 	if inside.Load() != nil {
 		t.Fatal("the change did not read the clock")
 	}
@@ -101,7 +101,7 @@ func TestLookupsSeeChanges(t *testing.T) {
 	must(t, v.Unlink(v.Root, "/a/three"))
 	want("/a/three", "")
 	want("/a/two", "333")
-	must(t, v.Change(p, fs.Change{Fields: fs.SetSize, Size: 5}, false))
+	must(t, v.Change(p, fs.Change{Fields: fs.SetSize, Size: 5}))
 	want("/a/two", "55555")
 	must(t, v.Rename(v.Root, "/a", v.Root, "/b", 0))
 	want("/a/two", "")

@@ -436,5 +436,5 @@ func (r *random) change(v *fs.View, c fs.Change) error {
 	if err != nil {
 		return err
 	}
-	return v.Change(p, c, false)
+	return v.Change(p, c)
 }

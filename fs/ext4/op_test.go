@@ -146,7 +146,7 @@ func change(t *testing.T, v *fs.View, rnd *rand.Rand, path func() string) {
 			c = fs.Change{Fields: fs.SetSize, Size: int64(rnd.IntN(9000))}
 			fallthrough
 		default:
-			err = v.Change(p, c, false)
+			err = v.Change(p, c)
 		}
 	}
 	var number linux.Errno

@@ -62,7 +62,7 @@ func (f *synced) overwrite(text byte) { f.write(f.f, 0, text, 4096) }
 
 func (f *synced) change(c fs.Change) {
 	f.t.Helper()
-	must(f.t, f.v.Change(f.f.Place(), c, false))
+	must(f.t, f.v.Change(f.f.Place(), c))
 }
 
 // syncing counts what a call does to the device. A commit of the journal flushes it twice.

@@ -80,7 +80,7 @@ func (m *machine) change(path string, c fs.Change) error {
 	if err != nil {
 		return err
 	}
-	return m.view.Change(p, c, false)
+	return m.view.Change(p, c)
 }
 
 func (m *machine) chown(w []string) error {

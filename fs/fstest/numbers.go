@@ -237,7 +237,7 @@ func times(t *testing.T, v *fs.View) {
 	f := open(t, v, "f", fs.ReadWrite|fs.Create)
 	defer f.Close()
 	set := fs.Change{Fields: fs.SetAccess | fs.SetModify, Access: 1, Modify: 1e18}
-	must(t, v.Change(f.Place(), set, false))
+	must(t, v.Change(f.Place(), set))
 	if a := f.Attr(); a.Access != 1 || a.Modify != 1e18 {
 		t.Errorf("set, it has %d and %d", a.Access, a.Modify)
 	}
@@ -246,7 +246,7 @@ func times(t *testing.T, v *fs.View) {
 	if a := f.Attr(); a.Modify < start || a.Status < start {
 		t.Errorf("written, it has %d and %d, before %d", a.Modify, a.Status, start)
 	}
-	must(t, v.Change(v.Root, set, false))
+	must(t, v.Change(v.Root, set))
 	must(t, v.Symlink("f", v.Dir, "l"))
 	if a := v.Root.Node.Attr(); a.Modify == 1e18 {
 		t.Error("a new name did not change the time of its directory")

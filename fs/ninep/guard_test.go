@@ -55,11 +55,11 @@ func TestGuard(t *testing.T) {
 	}
 	other := *v
 	other.Who = fs.Credentials{UID: 1, GID: 1}
-	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o700}, false))
+	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o700}))
 	if _, err := other.Open(v.Dir, "d/x", fs.WriteOnly|fs.Create, 0o644); err != linux.EACCES {
 		t.Errorf("create after chmod 0700: %v, want EACCES", err)
 	}
-	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o777}, false))
+	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o777}))
 	f, err := other.Open(v.Dir, "d/x", fs.WriteOnly|fs.Create, 0o644)
 	if err != nil {
 		t.Fatalf("create after chmod 0777: %v", err)

@@ -122,7 +122,7 @@ func TestOwners(t *testing.T) {
 	write(t, v, "f", "x", 0)
 	p, err := v.Lookup(v.Dir, "f", false)
 	must(t, err)
-	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o6711}, false))
+	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o6711}))
 	must(t, v.Mknod(v.Dir, "dev", fs.CharDevice|0o666, fs.Device{Major: 1, Minor: 3}))
 	if a := p.Node.Attr(); a.Mode != fs.Regular|0o6711 || a.UID != 0 {
 		t.Errorf("the client sees mode %o, user %d", a.Mode, a.UID)

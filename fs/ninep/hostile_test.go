@@ -280,7 +280,7 @@ func use(v *fs.View, r *rand.Rand) {
 			if p, err := v.Lookup(v.Dir, name(), false); err == nil {
 				v.Path(p)
 				v.Xattrs(p)
-				v.Change(p, fs.Change{Fields: fs.SetMode}, false)
+				v.Change(p, fs.Change{Fields: fs.SetMode})
 				v.Link(p, v.Dir, name())
 			}
 		case 8:

@@ -36,7 +36,7 @@ func giveTo(v *fs.View, name string) error {
 		return err
 	}
 	owner := fs.Change{Fields: fs.SetOwner | fs.SetGroup, UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid())}
-	return v.Change(place, owner, false)
+	return v.Change(place, owner)
 }
 
 // diskMounts returns the mounted disks for /proc/mounts.
