@@ -165,6 +165,11 @@ func TestAdviseOther(t *testing.T) {
 		advise("the second range is unmapped", 2*page, own, 3, mem.AdviseCold, 0)
 		advise("only the child has the range", all, other, 3, mem.AdviseCold, 0)
 		is(t, "the first range is unmapped", u.call(linux.SYS_PROCESS_MADVISE, own, ranges+16, 2, mem.AdviseCold, 0), failed(linux.ENOMEM))
+		u.words(ranges+32, 0, 0x8000, page, 0)
+		advise("a range outside of user memory", failed(linux.EFAULT), 99, 3, mem.AdviseCold, 0)
+		u.words(ranges+32, 0, 0x8000, 0, 0)
+		advise("an empty range outside of user memory", failed(linux.EFAULT), other, 3, mem.AdviseCold, 0)
+		u.words(ranges+32, uint32(at+6*page), uint32(at>>32), page, 0)
 		is(t, "a bad vector", u.call(linux.SYS_PROCESS_MADVISE, 99, 8, 1, mem.AdviseCold, 0), failed(linux.EFAULT))
 
 		release := func(what string, want int64, fd, flags uint64) {

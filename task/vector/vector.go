@@ -49,6 +49,11 @@ func Madvise(memory call.Memory, own *mem.Map, a call.Args, mayAdvise bool, find
 	if errno != 0 {
 		return 0, errno
 	}
+	for _, r := range ranges {
+		if r.Base > mem.End || r.Len > mem.End-r.Base {
+			return 0, linux.EFAULT
+		}
+	}
 	m, leave, errno := find(a.A1)
 	if errno != 0 {
 		return 0, errno
