@@ -1,9 +1,6 @@
 package posix
 
-import (
-	"loam/posix/file"
-	"loam/posix/timer"
-)
+import "loam/posix/file"
 
 // Share says what a new process shares with the one that creates it, instead of getting a copy (clone(2)).
 type Share uint8
@@ -41,9 +38,6 @@ func (p *Process) Fork(pid int32, share Share) *Process {
 	child.fds = p.fds.Copy()
 	return child
 }
-
-// SetTimers sets how timers of a child process send signals and read clocks of CPU time. It is called before the child runs.
-func (p *Process) SetTimers(s Sender, cpu timer.CPUClock) { p.timers.SetOwner(s, cpu) }
 
 // Exec returns the process for a new program (execve(2)). A shared descriptor table is replaced by a copy, and descriptors
 // with FD_CLOEXEC are closed. Timers of timer_create(2) are deleted. The process has only one thread then.

@@ -58,3 +58,6 @@ func (p *Process) timerFD(fd int) (*timer.File, Errno) {
 
 // Timers returns the timers of the process that send signals.
 func (p *Process) Timers() *timer.Set { return &p.timers }
+
+// SetTimers sets how timers of a child process send signals and read clocks of CPU time. It is called before the child runs.
+func (p *Process) SetTimers(s Sender, cpu timer.CPUClock) { p.timers.SetOwner(s, cpu) }

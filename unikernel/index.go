@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"loam/unikernel/filled"
 	"loam/unikernel/overlay"
 )
 
@@ -80,7 +81,7 @@ func readIndex(c cache, t *toolchain, path string) *std {
 		}
 	}
 	dir := c.path("std", x.Hash)
-	if !complete(dir) {
+	if !filled.Complete(dir) {
 		return nil
 	}
 	return newStd(t, dir, x.Hash, x.Names)

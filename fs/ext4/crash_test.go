@@ -96,22 +96,13 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 		later[name] = true
 		switch rnd.IntN(14) {
 		case 12, 13: // only this file becomes durable, and its content is not moved
-			content := files[name]
-			if content == "" {
-				break
+			if files[name] != "" {
+				files[name] = syncOne(t, v, rnd, name, files[name])
+				p := promise{length(), maps.Clone(promises[len(promises)-1].files), maps.Clone(later)}
+				p.files[name] = files[name]
+				delete(p.later, name)
+				promises = append(promises, p)
 			}
-			at := rnd.IntN(len(content))
-			b := bytes.Repeat([]byte("sync."), 2400)[:1+rnd.IntN(min(12000, len(content)-at))]
-			f, err := v.Open(v.Dir, name, fs.WriteOnly, 0)
-			must(t, err)
-			_, err = f.WriteAt(b, int64(at))
-			must(t, errors.Join(err, []func() error{f.Sync, f.SyncData}[rnd.IntN(2)](), f.Close()))
-			files[name] = content[:at] + string(b) + content[at+len(b):]
-			last := promises[len(promises)-1]
-			p := promise{length(), maps.Clone(last.files), maps.Clone(later)}
-			p.files[name] = files[name]
-			delete(p.later, name)
-			promises = append(promises, p)
 		case 10, 11: // direct writes (O_DIRECT), over the existing content and beyond its end
 			sector := d.Info().LogicalSector
 			at, n := rnd.IntN(8)*sector, (1+rnd.IntN(16))*sector
@@ -182,6 +173,17 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 	mapped.unmap(t)
 	must(t, s.Close())
 	return promises
+}
+
+// syncOne overwrites a part of a file, calls fsync or fdatasync for it, and returns the new content.
+func syncOne(t *testing.T, v *fs.View, rnd *rand.Rand, name, content string) string {
+	at := rnd.IntN(len(content))
+	b := bytes.Repeat([]byte("sync."), 2400)[:1+rnd.IntN(min(12000, len(content)-at))]
+	f, err := v.Open(v.Dir, name, fs.WriteOnly, 0)
+	must(t, err)
+	_, err = f.WriteAt(b, int64(at))
+	must(t, errors.Join(err, []func() error{f.Sync, f.SyncData}[rnd.IntN(2)](), f.Close()))
+	return content[:at] + string(b) + content[at+len(b):]
 }
 
 // mappings are the files that stay mapped while they are changed, renamed and removed.

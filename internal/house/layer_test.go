@@ -129,6 +129,7 @@ const layers = `
 	arch/amd64 < kernel/signal < kernel;
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
+	NONE < unikernel/filled < unikernel; # folders of the cache
 	kernel < kernel/user;
 	posix, exec, mem/cache < task/mapped;
 	mem < task/account;

@@ -248,7 +248,7 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 			errno = c.Process.Grow(descriptor, blocks)
 		}
 		return fail(errno)
-	case posix.DiskResult(request) > 0:
+	case file.DiskResult(request) > 0:
 		return c.diskRequest(descriptor, request, a.A3)
 	case posix.IsInterfaceRequest(request):
 		if c.isSocket(descriptor) != 0 {
@@ -282,7 +282,7 @@ func (c Caller) diskRequest(fd, request int, addr uint64) (uint64, linux.Errno) 
 	if errno != 0 {
 		return fail(errno)
 	}
-	return c.put(addr, posix.DiskResult(request), func(b []byte) {
+	return c.put(addr, file.DiskResult(request), func(b []byte) {
 		if len(b) == 4 {
 			le.PutUint32(b, uint32(n))
 		} else {
