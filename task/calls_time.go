@@ -73,11 +73,9 @@ var timeCalls = map[int]serveFunc{
 func (t *Task) clock(id int) (int64, linux.Errno) {
 	switch id {
 	case linux.CLOCK_REALTIME, linux.CLOCK_REALTIME_COARSE, linux.CLOCK_TAI:
-		now := time.Now().UnixNano()
-		return now - now%account.Resolution(id), 0
+		return account.Rounded(time.Now().UnixNano(), id), 0
 	case linux.CLOCK_MONOTONIC, linux.CLOCK_MONOTONIC_COARSE, linux.CLOCK_MONOTONIC_RAW, linux.CLOCK_BOOTTIME:
-		now := int64(t.process.system.monotonic())
-		return now - now%account.Resolution(id), 0
+		return account.Rounded(int64(t.process.system.monotonic()), id), 0
 	}
 	t.charge()
 	if now, ok := t.process.cpuTime(t.cpuClock(id)); ok {

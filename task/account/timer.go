@@ -61,3 +61,6 @@ func Resolution(clock int) int64 {
 	}
 	return 1
 }
+
+// Rounded rounds the time of a clock down to the clock's resolution.
+func Rounded(now int64, clock int) int64 { return now - now%Resolution(clock) }
