@@ -33,12 +33,10 @@ func (v *View) Change(p Place, c Change, now bool) error {
 		if !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
 			c.Mode &^= SetGID
 		}
-	} else if c.Fields&(SetOwner|SetGroup) != 0 && a.Mode.Type() == Regular {
-		c.Fields |= SetMode // chown(2) also clears the set-user-ID and set-group-ID bits
-		c.Mode = a.Mode & Permissions &^ SetUID
-		if a.Mode&0o010 != 0 {
-			c.Mode &^= SetGID
-		}
+	}
+	c, err := v.removePrivileges(p.Node, a, c)
+	if err != nil {
+		return err
 	}
 	if err := p.Node.Change(c); err != nil {
 		return err

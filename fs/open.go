@@ -152,7 +152,11 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 		return nil, err
 	}
 	if flags&Truncate != 0 && a.Mode.Type() == Regular {
-		if err := p.Node.Change(Change{Fields: SetSize}); err != nil {
+		c, err := v.removePrivileges(p.Node, a, Change{Fields: SetSize})
+		if err == nil {
+			err = p.Node.Change(c)
+		}
+		if err != nil {
 			h.Close()
 			return nil, err
 		}

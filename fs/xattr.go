@@ -44,7 +44,13 @@ func (v *View) Xattr(p Place, name string) ([]byte, error) {
 // SetXattr implements setxattr(2). Errors: EROFS, EPERM, EACCES, EOPNOTSUPP, EINVAL, and those of
 // Attributed.
 func (v *View) SetXattr(p Place, name string, value []byte, flags XattrFlags) error {
-	return v.changeXattr(p, name, func(n Attributed) error { return n.SetXattr(name, value, flags) })
+	return v.changeXattr(p, name, func(n Attributed) error {
+		err := n.SetXattr(name, value, flags)
+		if name == CapabilityXattr {
+			v.Tree.capabilitySets.Add(1)
+		}
+		return err
+	})
 }
 
 // RemoveXattr implements removexattr(2). Errors: those of SetXattr.

@@ -57,7 +57,7 @@ func (m *machine) removeXattr(w []string) error {
 	return m.view.RemoveXattr(p, w[1])
 }
 
-// TestTrusted tests extended attributes of class "trusted", which some file systems do
+// TestTrusted tests extended attributes of the classes "trusted" and "security", which some file systems do
 // not have. The function make has the same meaning as for Test.
 func TestTrusted(t *testing.T, make func(t *testing.T) fs.FileSystem) {
 	m := &machine{T: t, view: fs.NewView(fs.NewTree(make(t))), files: map[string]*fs.File{}}
@@ -96,4 +96,37 @@ const trusted = `
 	lsx a user.n
 	rm l
 	rm p
+` + capabilities
+
+// capabilities is a script: a change of the content, of the size or of the owner removes the capabilities of a file.
+const capabilities = `
+	write c x
+	setx c security.capability v
+	getx c security.capability v
+	chmod c 0640
+	getx c security.capability v
+	append c x
+	getx c security.capability v -> ENODATA
+	setx c security.capability v
+	write c x
+	getx c security.capability v -> ENODATA
+	setx c security.capability v
+	truncate c 1
+	getx c security.capability v -> ENODATA
+	open f c w
+	fwrite f x
+	setx c security.capability v
+	fwrite f x
+	getx c security.capability v -> ENODATA
+	setx c security.capability v
+	chown c 1:1
+	getx c security.capability v -> ENODATA
+	close f
+	setx c security.capability v
+	mkdir dir
+	setx dir security.capability v
+	chown dir 1:1
+	getx dir security.capability v
+	rm c
+	rmdir dir
 `
