@@ -52,7 +52,7 @@ func (v *View) Change(p Place, c Change, now bool) error {
 
 // mayChange checks permissions for a change (chmod(2), chown(2), truncate(2), utimensat(2)).
 func (v *View) mayChange(a Attr, c Change, now bool) error {
-	owns := v.Who.owns(a)
+	owns := v.Who.Owns(a)
 	times := c.Fields&(SetAccess|SetModify) != 0
 	switch {
 	case c.Fields&SetMode != 0 && !owns:

@@ -205,7 +205,7 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 	switch {
 	case !v.Who.May(a, wish):
 		return linux.EACCES
-	case flags&linux.O_NOATIME != 0 && !v.Who.owns(a):
+	case flags&linux.O_NOATIME != 0 && !v.Who.Owns(a):
 		return linux.EPERM
 	}
 	return nil

@@ -119,7 +119,7 @@ func (v *View) attributed(p Place, name string, w Wish) (Attributed, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(name, userXattr) { // permission bits guard no other class
-		if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.owns(a) {
+		if a.Mode.Type() == Dir && a.Mode&Sticky != 0 && w == ToWrite && !v.Who.Owns(a) {
 			return nil, linux.EPERM
 		}
 		if !v.Who.May(a, w) {

@@ -108,3 +108,24 @@ func TestCapabilitiesStay(t *testing.T) {
 		t.Errorf("%q, %v", value, errno)
 	}
 }
+
+// Only the owner of a file may set O_NOATIME (fcntl(2)). A flag that is set already stays without a check.
+func TestSetNoAccessTime(t *testing.T) {
+	p := files(t)
+	plain := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", create, 0o666))
+	set := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_RDWR|linux.O_NOATIME, 0))
+	_, errno := p.Fcntl(plain, linux.F_SETFL, linux.O_NOATIME)
+	wantErrno(t, errno, 0, "the owner")
+	p.Fcntl(plain, linux.F_SETFL, 0)
+	asUser(p)
+	_, errno = p.Fcntl(plain, linux.F_SETFL, linux.O_NOATIME|linux.O_APPEND)
+	wantErrno(t, errno, linux.EPERM, "another user")
+	if flags, _ := p.Fcntl(plain, linux.F_GETFL, 0); flags&(linux.O_NOATIME|linux.O_APPEND) != 0 {
+		t.Errorf("the flags are %#x", flags)
+	}
+	_, errno = p.Fcntl(set, linux.F_SETFL, linux.O_NOATIME|linux.O_APPEND)
+	wantErrno(t, errno, 0, "the flag is set already")
+	r, _ := newPipe(t, p, 0)
+	_, errno = p.Fcntl(r, linux.F_SETFL, linux.O_NOATIME)
+	wantErrno(t, errno, 0, "a pipe")
+}
