@@ -86,11 +86,11 @@ func (c *Credentials) inGroup(gid uint32) bool {
 	return c.GID == gid || slices.Contains(c.Groups, gid)
 }
 
-// owns reports whether c may change the mode and the times of a file.
-func (c *Credentials) owns(a Attr) bool { return c.UID == a.UID || c.has(ActAsOwner) }
+// Owns reports whether c may change the mode and the times of a file.
+func (c *Credentials) Owns(a Attr) bool { return c.UID == a.UID || c.has(ActAsOwner) }
 
 // mayRemove reports whether c may remove or rename the entry of file in dir. In a directory with the
 // sticky bit this requires owning one of the two.
 func (c *Credentials) mayRemove(dir Attr, file Node) bool {
-	return dir.Mode&Sticky == 0 || c.owns(file.Attr()) || c.owns(dir)
+	return dir.Mode&Sticky == 0 || c.Owns(file.Attr()) || c.Owns(dir)
 }

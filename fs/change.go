@@ -32,12 +32,10 @@ func (v *View) Change(p Place, c Change) error {
 		if !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
 			c.Mode &^= SetGID
 		}
-	} else if c.Fields&(SetOwner|SetGroup) != 0 && a.Mode.Type() == Regular {
-		c.Fields |= SetMode // chown(2) also clears the set-user-ID and set-group-ID bits
-		c.Mode = a.Mode & Permissions &^ SetUID
-		if a.Mode&0o010 != 0 {
-			c.Mode &^= SetGID
-		}
+	}
+	c, err := v.removePrivileges(p.Node, a, c)
+	if err != nil {
+		return err
 	}
 	if err := p.Node.Change(c); err != nil {
 		return err
@@ -53,7 +51,7 @@ func (v *View) Change(p Place, c Change) error {
 
 // mayChange checks permissions for a change (chmod(2), chown(2), truncate(2), utimensat(2)).
 func (v *View) mayChange(a Attr, c Change) error {
-	owns := v.Who.owns(a)
+	owns := v.Who.Owns(a)
 	times := c.Fields&(SetAccess|SetModify) != 0
 	switch {
 	case c.Fields&SetMode != 0 && !owns:

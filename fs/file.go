@@ -16,6 +16,8 @@ type File struct {
 	name   string // name of the file in dir
 	handle Handle // the open file; nil for a directory, and with PathOnly
 	flags  atomic.Int32
+	// checkedAt is the value of Tree.capabilitySets at which the file had no capabilities; 0: not yet checked.
+	checkedAt atomic.Uint64
 
 	// Properties of the handle, determined once.
 	stream, endless, immediate bool
@@ -107,6 +109,9 @@ func (f *File) Write(p []byte) (int, error) {
 	if f.stream || f.endless {
 		return f.handle.WriteAt(p, 0)
 	}
+	if err := f.RemoveCapabilities(len(p)); err != nil {
+		return 0, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if flags&Append != 0 {
@@ -134,6 +139,9 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 	flags := f.Flags()
 	if err := f.readyAt(flags.MayWrite(), offset); err != nil {
+		return 0, err
+	}
+	if err := f.RemoveCapabilities(len(p)); err != nil {
 		return 0, err
 	}
 	if flags&Append != 0 {
@@ -245,7 +253,10 @@ func (f *File) Truncate(size int64) error {
 	if size < 0 || !f.Flags().MayWrite() || f.place.Node.Attr().Mode.Type() != Regular {
 		return linux.EINVAL
 	}
-	err := f.place.Node.Change(Change{Fields: SetSize, Size: size})
+	err := f.RemoveCapabilities(1)
+	if err == nil {
+		err = f.place.Node.Change(Change{Fields: SetSize, Size: size})
+	}
 	if err == nil {
 		f.tree.notify(f.place.Node, Modified)
 	}

@@ -92,12 +92,15 @@ type common struct {
 	watcher atomic.Pointer[Watcher] // the watcher; nil: none
 	cookies atomic.Uint32           // the newest value of Notice.Cookie
 	serial  atomic.Uint32           // number of the newest mount
-	memory  *mount                  // file system of SetMemory; nil: none
+	// capabilitySets counts the calls that have set CapabilityXattr of a file, beginning with 1.
+	capabilitySets atomic.Uint64
+	memory         *mount // file system of SetMemory; nil: none
 }
 
 // NewTree returns a tree with one file system, mounted at "/".
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{common: &common{}}
+	t.capabilitySets.Store(1)
 	t.root = &mount{fs: root, device: deviceOf(root, t.serial.Add(1))}
 	t.root.guards, _ = root.(Guarding)
 	t.mounts.Store(&map[Place]*mount{})

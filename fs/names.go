@@ -139,7 +139,7 @@ func (v *View) Link(old Place, at Place, path string) error {
 		return linux.EXDEV
 	case kind == Dir:
 		return linux.EPERM
-	case !v.Who.owns(a) && !(kind == Regular && v.Who.May(a, ToRead|ToWrite)):
+	case !v.Who.Owns(a) && !(kind == Regular && v.Who.May(a, ToRead|ToWrite)):
 		return linux.EPERM
 	}
 	if err := dir.Link(t.name, old.Node); err != nil {

@@ -152,7 +152,11 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 		return nil, err
 	}
 	if flags&Truncate != 0 && a.Mode.Type() == Regular {
-		if err := p.Node.Change(Change{Fields: SetSize}); err != nil {
+		c, err := v.removePrivileges(p.Node, a, Change{Fields: SetSize})
+		if err == nil {
+			err = p.Node.Change(c)
+		}
+		if err != nil {
 			h.Close()
 			return nil, err
 		}
@@ -201,7 +205,7 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 	switch {
 	case !v.Who.May(a, wish):
 		return linux.EACCES
-	case flags&linux.O_NOATIME != 0 && !v.Who.owns(a):
+	case flags&linux.O_NOATIME != 0 && !v.Who.Owns(a):
 		return linux.EPERM
 	}
 	return nil

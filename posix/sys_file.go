@@ -236,7 +236,7 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 func (p *Process) fileControl(o *file.Description, fd, cmd, arg int) (int, Errno) {
 	switch cmd {
 	case linux.F_SETFL:
-		if errno := p.mayBeDirect(o, arg); errno != 0 {
+		if errno := p.maySetFlags(o, arg); errno != 0 {
 			return -1, errno
 		}
 		if (arg^int(o.Flags.Load()))&linux.O_ASYNC != 0 {
@@ -264,8 +264,12 @@ func (p *Process) fileControl(o *file.Description, fd, cmd, arg int) (int, Errno
 	return -1, linux.EINVAL
 }
 
-// mayBeDirect checks F_SETFL with O_DIRECT. Errors: EINVAL.
-func (p *Process) mayBeDirect(o *file.Description, flags int) Errno {
+// maySetFlags checks F_SETFL. Errors: EPERM for O_NOATIME if the caller does not own the file, unless the flag is set already;
+// EINVAL for O_DIRECT.
+func (p *Process) maySetFlags(o *file.Description, flags int) Errno {
+	if f, ok := o.File.(*treeFile); ok && flags&^int(o.Flags.Load())&linux.O_NOATIME != 0 && !p.sight().Who.Owns(f.Attr()) {
+		return linux.EPERM
+	}
 	if flags&linux.O_DIRECT == 0 {
 		return 0
 	}

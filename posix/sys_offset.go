@@ -81,9 +81,7 @@ func (p *Process) Ftruncate(fd int, size int64) Errno {
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
 	}
-	if !p.may(linux.CAP_FSETID) && f.Flags().MayWrite() {
-		keepSafe(f.Place().Node)
-	}
+	p.clearSetIDs(f)
 	return file.ToErrno(f.Truncate(size))
 }
 
@@ -112,6 +110,10 @@ func (p *Process) Fallocate(fd int, mode uint32, offset, length int64) Errno {
 		return linux.EFBIG
 	case p.mayExtend(offset+length) != 0:
 		return linux.EFBIG
+	}
+	p.clearSetIDs(f)
+	if err := f.RemoveCapabilities(1); err != nil {
+		return file.ToErrno(err)
 	}
 	if a, ok := f.Handle().(fs.Allocator); ok {
 		return file.ToErrno(a.Allocate(fs.AllocateMode(mode), offset, length))
@@ -302,6 +304,9 @@ func (p *Process) CopyFileRange(in int, inOffset *int64, out int, outOffset *int
 	}
 	if !from.Flags().MayRead() || !to.Flags().MayWrite() || to.Flags()&fs.Append != 0 {
 		return -1, linux.EBADF
+	}
+	if n > 0 {
+		p.clearSetIDs(to)
 	}
 	return copyRange(from, inOffset, to, outOffset, n)
 }

@@ -61,6 +61,7 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if _, isCounter := to.File.(*event.Counter); isCounter || cannotWrite(to) {
 		return -1, linux.EINVAL
 	}
+	p.keepSafe(to, n)
 	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }
 
@@ -102,6 +103,7 @@ func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	if flags&pipe.Nonblock == 0 {
 		return p.WriteOpened(o, b)
 	}
+	p.keepSafe(o, len(b))
 	return o.Write(b)
 }
 

@@ -3,7 +3,6 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/credential"
 	"loam/posix/file"
 )
 
@@ -98,8 +97,6 @@ func (p *Process) SetXattr(of XattrFile, name string, value []byte, flags int) E
 		return errno
 	case len(value) > linux.XATTR_SIZE_MAX:
 		return linux.E2BIG
-	case name == fs.CapabilityXattr && !new(credential.File).ParseFile(value):
-		return linux.EINVAL
 	}
 	return p.changeXattr(of, name, func(v *fs.View, place fs.Place) error {
 		return v.SetXattr(place, name, value, fs.XattrFlags(flags))

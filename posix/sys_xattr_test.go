@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/memfs"
 )
 
 // Names and values have a maximum length (xattr(7)), and some files have no attributes.
@@ -107,4 +109,40 @@ func TestXattrSecurity(t *testing.T) {
 	if list, errno := p.ListXattr(file); string(list) != "security.capability\x00security.x\x00" || errno != 0 {
 		t.Errorf("%q, %v", list, errno)
 	}
+}
+
+// The file is found before its new capabilities are checked. Capabilities for another user namespace, whose root user has an
+// ID in the current one, are stored (capabilities(7), version 3).
+func TestXattrCapabilityErrors(t *testing.T) {
+	p := process(t)
+	fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", create, 0o600))
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/ro", 0o755))
+	readOnly := memfs.New(memfs.Config{})
+	inside := fs.NewView(fs.NewTree(readOnly))
+	if _, err := inside.Open(inside.Root, "f", fs.Create|fs.ReadWrite, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v := p.View()
+	at, err := v.Lookup(v.Root, "/ro", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Tree.Mount(readOnly, at, true); err != nil {
+		t.Fatal(err)
+	}
+	set := func(path, value string) Errno {
+		return p.SetXattr(XattrFile{Path: path}, fs.CapabilityXattr, []byte(value), 0)
+	}
+	wantErrno(t, set("/missing", "bad"), linux.ENOENT, "no file")
+	wantErrno(t, set("/ro/f", "bad"), linux.EROFS, "read-only mount")
+	wantErrno(t, set("/f", "bad"), linux.EINVAL, "bad value")
+	version3 := "\x01\x00\x00\x03" + capable[4:] + "\x09\x00\x00\x00"
+	wantErrno(t, set("/f", version3[:20]), linux.EINVAL, "version 3 without root ID")
+	wantErrno(t, set("/f", version3), 0, "version 3")
+	if value, errno := p.GetXattr(XattrFile{Path: "/f"}, fs.CapabilityXattr); errno != 0 || string(value) != version3 {
+		t.Errorf("%q, %v", value, errno)
+	}
+	asUser(p)
+	wantErrno(t, set("/f", "bad"), linux.EINVAL, "bad value without CAP_SETFCAP")
+	wantErrno(t, set("/f", capable), linux.EPERM, "without CAP_SETFCAP")
 }

@@ -57,11 +57,12 @@ func (m *machine) removeXattr(w []string) error {
 	return m.view.RemoveXattr(p, w[1])
 }
 
-// TestTrusted tests extended attributes of class "trusted", which some file systems do
+// TestTrusted tests extended attributes of the classes "trusted" and "security", which some file systems do
 // not have. The function make has the same meaning as for Test.
 func TestTrusted(t *testing.T, make func(t *testing.T) fs.FileSystem) {
 	m := &machine{T: t, view: fs.NewView(fs.NewTree(make(t))), files: map[string]*fs.File{}}
 	m.run(trusted)
+	m.run(strings.ReplaceAll(capabilities, "CAPS", "\x01\x00\x00\x02"+strings.Repeat("\x00", 16)))
 }
 
 // trusted is a script: only an administrator may use these attributes, of a file of any type, whatever its mode.
@@ -96,4 +97,38 @@ const trusted = `
 	lsx a user.n
 	rm l
 	rm p
+`
+
+// capabilities is a script: a change of the content, of the size or of the owner removes the capabilities of a file.
+// CAPS stands for a struct vfs_cap_data.
+const capabilities = `
+	write c x
+	setx c security.capability CAPS
+	getx c security.capability CAPS
+	chmod c 0640
+	getx c security.capability CAPS
+	append c x
+	getx c security.capability CAPS -> ENODATA
+	setx c security.capability CAPS
+	write c x
+	getx c security.capability CAPS -> ENODATA
+	setx c security.capability CAPS
+	truncate c 1
+	getx c security.capability CAPS -> ENODATA
+	open f c w
+	fwrite f x
+	setx c security.capability CAPS
+	fwrite f x
+	getx c security.capability CAPS -> ENODATA
+	setx c security.capability CAPS
+	chown c 1:1
+	getx c security.capability CAPS -> ENODATA
+	close f
+	setx c security.capability CAPS
+	mkdir dir
+	setx dir security.capability CAPS
+	chown dir 1:1
+	getx dir security.capability CAPS
+	rm c
+	rmdir dir
 `

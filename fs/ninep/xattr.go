@@ -105,6 +105,9 @@ func (n *node) SetXattr(name string, value []byte, flags fs.XattrFlags) error {
 // RemoveXattr implements fs.Attributed.
 func (n *node) RemoveXattr(name string) error { return n.setXattr(name, nil, xattrReplace) }
 
+// RemovesCapabilities implements fs.CapabilityRemover: the kernel of the server removes them.
+func (n *node) RemovesCapabilities() {}
+
 // Xattrs implements fs.Attributed.
 func (n *node) Xattrs() []string {
 	list, err := n.xattr("")

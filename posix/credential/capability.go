@@ -127,7 +127,8 @@ func (s Set) Exec(f File) (_ Set, secure bool, errno linux.Errno) {
 	return s, secure, 0
 }
 
-// ParseFile decodes the extended attribute security.capability (struct vfs_cap_data), and reports whether it is valid.
+// ParseFile decodes the extended attribute security.capability (struct vfs_cap_data), and reports whether it is valid. It ignores
+// version 3 with a root ID other than 0: these capabilities are for another user namespace.
 func (f *File) ParseFile(b []byte) bool {
 	const (
 		version2, version3 = 0x02000000, 0x03000000

@@ -1,0 +1,86 @@
+package fs
+
+import "loam/abi/linux"
+
+// Privileges that a file gives to its program: the set-user-ID bit, the set-group-ID bit of an executable file, and file
+// capabilities. Changes of the file remove them (write(2), chown(2), inode(7)). A caller with CAP_FSETID keeps the bits,
+// except at chown(2). Nobody keeps the capabilities.
+
+// CapabilityRemover is a Node whose file system itself removes CapabilityXattr when the file changes.
+type CapabilityRemover interface {
+	Node
+	RemovesCapabilities()
+}
+
+// withoutSetIDs returns a mode without the bits that give a program another user or group.
+func withoutSetIDs(m Mode) Mode {
+	const groupExecute = 0o010
+	m &^= SetUID
+	if m&groupExecute != 0 {
+		m &^= SetGID
+	}
+	return m
+}
+
+// ClearSetIDs removes the set-user-ID bit, and the set-group-ID bit of an executable file. An error is ignored: a file system
+// that rejects this change also rejects the change of the content that follows.
+func (f *File) ClearSetIDs() {
+	a := f.place.Node.Attr()
+	if mode := withoutSetIDs(a.Mode); mode != a.Mode && a.Mode.Type() == Regular {
+		f.place.Node.Change(Change{Fields: SetMode, Mode: mode & Permissions})
+	}
+}
+
+// RemoveCapabilities removes the capabilities of the file. It is called before n bytes of the content change. To make writes
+// cheap, it looks for capabilities only if some file of the tree has got capabilities since the last call.
+func (f *File) RemoveCapabilities(n int) error {
+	if n == 0 || f.checkedAt.Load() == f.tree.capabilitySets.Load() {
+		return nil
+	}
+	return f.lookForCapabilities()
+}
+
+// lookForCapabilities removes the capabilities of the file, and records in checkedAt that it has none.
+func (f *File) lookForCapabilities() error {
+	sets := f.tree.capabilitySets.Load()
+	if f.place.Node.Attr().Mode.Type() == Regular {
+		if err := removeCapabilities(f.place.Node); err != nil {
+			return err
+		}
+	}
+	f.checkedAt.Store(sets)
+	return nil
+}
+
+// removeCapabilities removes the capabilities of a file, if it has any.
+func removeCapabilities(n Node) error {
+	if _, ok := n.(CapabilityRemover); ok {
+		return nil
+	}
+	x, ok := n.(Attributed)
+	if !ok {
+		return nil
+	}
+	if _, err := x.Xattr(CapabilityXattr); err != nil {
+		return nil
+	}
+	if err := x.RemoveXattr(CapabilityXattr); err != linux.ENODATA {
+		return err
+	}
+	return nil
+}
+
+// removePrivileges removes the capabilities of a file before its size or owner changes. It also returns the change with the
+// mode that the file gets.
+func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
+	owner := c.Fields&(SetOwner|SetGroup) != 0
+	if a.Mode.Type() == Dir || !owner && c.Fields&SetSize == 0 {
+		return c, nil
+	}
+	mode := withoutSetIDs(a.Mode)
+	if a.Mode.Type() == Regular && c.Fields&SetMode == 0 && (owner || mode != a.Mode && !v.Who.has(KeepSetIDs)) {
+		c.Fields |= SetMode
+		c.Mode = mode & Permissions
+	}
+	return c, removeCapabilities(n)
+}

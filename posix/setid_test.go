@@ -1,0 +1,131 @@
+package posix
+
+import (
+	"testing"
+
+	"loam/abi/linux"
+	"loam/fs"
+)
+
+// modifications are the ways to modify the file "/f". Each is called with a descriptor for writing.
+var modifications = map[string]func(t *testing.T, p *Process, f int){
+	"write": func(t *testing.T, p *Process, f int) { write(t, p, f, "x") },
+	"pwrite": func(t *testing.T, p *Process, f int) {
+		_, errno := p.Pwrite(f, []byte("x"), 3)
+		ok(t, errno)
+	},
+	"copy_file_range": func(t *testing.T, p *Process, f int) {
+		from := fd(t)(p.OpenAt(linux.AT_FDCWD, "/from", linux.O_RDONLY, 0))
+		var at int64
+		_, errno := p.CopyFileRange(from, &at, f, nil, 7)
+		ok(t, errno)
+	},
+	"splice": func(t *testing.T, p *Process, f int) {
+		r, w := newPipe(t, p, 0)
+		write(t, p, w, "content")
+		_, errno := p.Splice(r, nil, f, nil, 7, 0)
+		ok(t, errno)
+	},
+	"sendfile": func(t *testing.T, p *Process, f int) {
+		from := fd(t)(p.OpenAt(linux.AT_FDCWD, "/from", linux.O_RDONLY, 0))
+		var at int64
+		_, errno := p.Sendfile(f, from, &at, 7)
+		ok(t, errno)
+	},
+	"fallocate": func(t *testing.T, p *Process, f int) { ok(t, p.Fallocate(f, 0, 0, 100)) },
+	"ftruncate": func(t *testing.T, p *Process, f int) { ok(t, p.Ftruncate(f, 1)) },
+	"truncate":  func(t *testing.T, p *Process, _ int) { ok(t, p.Truncate("/f", 1)) },
+	"O_TRUNC": func(t *testing.T, p *Process, _ int) {
+		fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_WRONLY|linux.O_TRUNC, 0))
+	},
+}
+
+// capable is a struct vfs_cap_data of version 2 with CAP_NET_RAW.
+var capable = string(append([]byte{1, 0, 0, 2, 0, 0x20}, make([]byte, 14)...))
+
+// privileged creates "/f" with file capabilities and a mode, and returns a descriptor that has written to the file before. It
+// also creates "/from", whose content is "content".
+func privileged(t *testing.T, p *Process, mode int) int {
+	t.Helper()
+	write(t, p, fd(t)(p.OpenAt(linux.AT_FDCWD, "/from", create, 0o644)), "content")
+	f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", create, 0o666))
+	write(t, p, f, "program")
+	ok(t, p.SetXattr(XattrFile{Path: "/f"}, fs.CapabilityXattr, []byte(capable), 0))
+	ok(t, p.Fchmod(f, uint32(mode)))
+	return f
+}
+
+// asUser runs the process as another user without capabilities.
+func asUser(p *Process) {
+	c := *p.Identity()
+	c.EUID, c.FSUID, c.Effective = 7, 7, 0
+	p.SetIdentity(7, c, nil)
+}
+
+// Each modification of a file removes its capabilities, also one by user 0, and whether or not the file is executable. Only
+// user 0 keeps the set-user-ID bit (CAP_FSETID).
+func TestModificationRemovesPrivileges(t *testing.T) {
+	for name, modify := range modifications {
+		for _, user := range []bool{false, true} {
+			for _, mode := range []int{0o666, 0o4777} {
+				p := files(t)
+				f := privileged(t, p, mode)
+				if user {
+					asUser(p)
+				}
+				modify(t, p, f)
+				if _, errno := p.GetXattr(XattrFile{Path: "/f"}, fs.CapabilityXattr); errno != linux.ENODATA {
+					t.Errorf("%s by another user %v, mode %o: the file keeps its capabilities: %v", name, user, mode, errno)
+				}
+				s, _ := p.Fstat(f)
+				if want := fs.Mode(mode); user && s.Mode&fs.SetUID != 0 || !user && s.Mode&fs.Permissions != want {
+					t.Errorf("%s by another user %v, mode %o: the mode is %o", name, user, mode, s.Mode&fs.Permissions)
+				}
+			}
+		}
+	}
+}
+
+// chown of a file removes its capabilities, also by user 0.
+func TestChownRemovesCapabilities(t *testing.T) {
+	p := files(t)
+	f := privileged(t, p, 0o644)
+	ok(t, p.Fchown(f, -1, 5))
+	if _, errno := p.GetXattr(XattrFile{Path: "/f"}, fs.CapabilityXattr); errno != linux.ENODATA {
+		t.Errorf("the file keeps its capabilities: %v", errno)
+	}
+}
+
+// Changes that are not modifications of the content or the owner keep the capabilities of a file.
+func TestCapabilitiesStay(t *testing.T) {
+	p := files(t)
+	f := privileged(t, p, 0o644)
+	ok(t, p.Fchmod(f, 0o755))
+	_, errno := p.Write(f, nil)
+	ok(t, errno)
+	read(t, p, f)
+	if value, errno := p.GetXattr(XattrFile{Path: "/f"}, fs.CapabilityXattr); errno != 0 || string(value) != capable {
+		t.Errorf("%q, %v", value, errno)
+	}
+}
+
+// Only the owner of a file may set O_NOATIME (fcntl(2)). A flag that is set already stays without a check.
+func TestSetNoAccessTime(t *testing.T) {
+	p := files(t)
+	plain := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", create, 0o666))
+	set := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", linux.O_RDWR|linux.O_NOATIME, 0))
+	_, errno := p.Fcntl(plain, linux.F_SETFL, linux.O_NOATIME)
+	wantErrno(t, errno, 0, "the owner")
+	p.Fcntl(plain, linux.F_SETFL, 0)
+	asUser(p)
+	_, errno = p.Fcntl(plain, linux.F_SETFL, linux.O_NOATIME|linux.O_APPEND)
+	wantErrno(t, errno, linux.EPERM, "another user")
+	if flags, _ := p.Fcntl(plain, linux.F_GETFL, 0); flags&(linux.O_NOATIME|linux.O_APPEND) != 0 {
+		t.Errorf("the flags are %#x", flags)
+	}
+	_, errno = p.Fcntl(set, linux.F_SETFL, linux.O_NOATIME|linux.O_APPEND)
+	wantErrno(t, errno, 0, "the flag is set already")
+	r, _ := newPipe(t, p, 0)
+	_, errno = p.Fcntl(r, linux.F_SETFL, linux.O_NOATIME)
+	wantErrno(t, errno, 0, "a pipe")
+}
