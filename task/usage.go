@@ -56,11 +56,8 @@ func (t *Task) sample() {
 	if t.memory() == nil { // the program in ring 0 makes the call
 		return
 	}
-	n := int64(t.memory().Usage().Private >> mem.PageShift)
-	n = max(n, t.usage.Minor.Load()-t.faultsBefore)
-	if n > t.usage.Peak.Load() {
-		t.usage.Peak.Store(n)
-	}
+	n := max(int64(t.memory().Usage().Private>>mem.PageShift), t.usage.Minor.Load()-t.faultsBefore)
+	t.usage.Peak.Store(max(n, t.usage.Peak.Load()))
 }
 
 // used returns the resources used by all tasks of the process, including those that have ended. The caller holds System.mu.
