@@ -10,7 +10,7 @@ import (
 
 // cpuTimer is a timer that measures CPU time of a process or a thread.
 type cpuTimer struct {
-	thread bool // the clock is that of a thread, which uses at most one CPU at once
+	thread bool // the clock measures a thread, which uses at most one CPU at once
 	// now reads the clock. It takes locks of the Set's owner, so it is called without mu.
 	now    func() (time.Duration, bool)
 	notify func(n uint64)

@@ -11,7 +11,7 @@ import (
 // whose kernel is Loam's. If a program runs as a Linux process, Linux implements these timers.
 //
 // A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at
-// which it can expire, which is the expiry if all CPUs work for the program until then.
+// which it can expire. All CPUs can advance the clock of a process at once, but only one the clock of a thread.
 
 // Expiry is the signal of a timer that has expired.
 type Expiry struct {
