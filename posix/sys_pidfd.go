@@ -15,6 +15,16 @@ func (p *Process) InstallProcess(of Watched, flags int) (int, Errno) {
 	return fd, errno
 }
 
+// CloseProcess closes a descriptor that InstallProcess has allocated for a process. It does nothing if another thread has
+// closed the descriptor: its number may belong to another file.
+func (p *Process) CloseProcess(fd int, of Watched) {
+	if o := p.fds.Get(fd); o != nil {
+		if f, ok := o.File.(*event.Process); ok && f.Of() == of {
+			p.fds.RemoveIf(fd, o)
+		}
+	}
+}
+
 // WatchedProcess returns the process to which a pidfd refers, and whether the pidfd is non-blocking. Errors: EBADF if fd is
 // not a pidfd.
 func (p *Process) WatchedProcess(fd int) (of Watched, nonblocking bool, errno Errno) {

@@ -159,15 +159,11 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	}
 	s.mu.Lock()
 	var node *family.Process
-	var err error
-	if errno := t.mayClone(); errno != 0 {
-		err = errno
-	}
-	if err == nil {
-		node, err = s.tree.Fork(p.node, c.Flags&linux.CLONE_PARENT != 0)
+	if t.mayClone() == 0 {
+		node, _ = s.tree.Fork(p.node, c.Flags&linux.CLONE_PARENT != 0) // nil on error
 	}
 	s.mu.Unlock()
-	if err != nil {
+	if node == nil {
 		thread.Close()
 		space.leave()
 		return 0, linux.EAGAIN
@@ -175,9 +171,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	child := newProcess(s, node)
 	if c.Flags&linux.CLONE_PIDFD != 0 {
 		if errno = t.installProcess(child, c.PIDFD); errno != 0 {
-			s.mu.Lock()
-			s.tree.Undo(node)
-			s.mu.Unlock()
+			s.undo(node)
 			thread.Close()
 			space.leave()
 			return 0, errno
@@ -228,24 +222,25 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 		trace.Event(traceTask{t}, event, uint64(node.PID))
 	}
 	if gone != nil {
-		t.awaitVfork(gone)
+		t.awaitDespiteSignals(gone) // execve or the end of the child
 		trace.Event(traceTask{t}, linux.PTRACE_EVENT_VFORK_DONE, uint64(node.PID))
 	}
 	return uint64(node.PID), 0
 }
 
-// awaitVfork waits until a vfork child has memory of its own or has ended. Only the end of this process interrupts the wait.
-func (t *Task) awaitVfork(gone <-chan struct{}) {
+// awaitDespiteSignals waits until ready is closed. Only the end of this thread interrupts the wait. Errors: EINTR.
+func (t *Task) awaitDespiteSignals(ready <-chan struct{}) linux.Errno {
 	for {
-		if t.await(gone, forever) == 0 {
-			return
+		errno := t.await(ready, forever)
+		if errno == 0 {
+			return 0
 		}
 		s := t.process.system
 		s.mu.Lock()
-		ending := t.process.ending
+		ending := t.process.ending || t.dismissed.Load()
 		s.mu.Unlock()
 		if ending {
-			return
+			return errno
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
-	"loam/task/family"
 	"loam/task/machine"
 	"loam/task/schedule"
 	"loam/task/signal"
@@ -102,7 +101,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 	t := h.newborn(p)
 	if errno := t.prepare(&q); errno != 0 {
 		if fd >= 0 {
-			h.config.Process.Close(fd)
+			h.config.Process.CloseProcess(fd, p)
 		}
 		h.discard(p, t)
 		return 0, -1, errno
@@ -142,21 +141,16 @@ func (h *Host) newborn(p *Process) *Task {
 
 // discard removes a process whose program was not started.
 func (h *Host) discard(p *Process, t *Task) {
-	s := p.system
 	if t != nil {
 		p.posix.CloseAll()
 		p.endSession()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t != nil {
+		p.system.mu.Lock()
 		t.closed = true
 		p.remove(t, false)
-		delete(s.processes, p.node.PID)
+		delete(p.system.processes, p.node.PID)
+		p.system.mu.Unlock()
 	}
-	s.tree.Exit(p.node, 0)
-	s.tree.Wait(s.root, family.Selector(p.node.PID), family.Wanted{Exited: true})
-	h.process.wakeWaiters()
+	p.system.undo(p.node)
 }
 
 // prepare makes the calls that the child makes before it loads a program, and loads the program.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/mem/memtest"
 	"loam/posix"
 	"loam/posix/call"
@@ -90,6 +91,39 @@ func TestHostWaits(t *testing.T) {
 		is(t, "SIGHUP is ignored", u.call(linux.SYS_KILL, uint64(u.call(linux.SYS_GETPID)), linux.SIGHUP), 0)
 		exit(u, 7)
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// While a process is created, another thread may use its pidfd, and wait for it. If the process is not started, the wait ends,
+// and the pidfd refers to no process.
+func TestProcessNotStarted(t *testing.T) {
+	withHost(t, func(h *hosted) {
+		node, err := h.system.tree.Fork(h.system.root, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newProcess(h.system, node)
+		fd, errno := h.root.InstallProcess(p, 0)
+		is(t, "InstallProcess", -int64(errno), 0)
+		waited := make(chan int64)
+		go func() { waited <- h.do(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0) }()
+		synctest.Wait() // the wait has begun
+		noProcess := func() {
+			t.Helper()
+			is(t, "pidfd_getfd", h.do(linux.SYS_PIDFD_GETFD, uint64(fd), 0, 0), failed(linux.ESRCH))
+			is(t, "process_madvise", h.do(linux.SYS_PROCESS_MADVISE, uint64(fd), 0, 0, mem.AdviseCold, 0), failed(linux.ESRCH))
+			is(t, "process_mrelease", h.do(linux.SYS_PROCESS_MRELEASE, uint64(fd), 0), failed(linux.ESRCH))
+			is(t, "pidfd_send_signal", h.do(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.ESRCH))
+		}
+		noProcess()
+		h.system.undo(node)
+		is(t, "wait4", <-waited, failed(linux.ECHILD))
+		noProcess()
+		other := newProcess(h.system, h.system.root)
+		h.root.CloseProcess(fd, other)
+		is(t, "the pidfd of another process", h.do(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.ESRCH))
+		h.root.CloseProcess(fd, p)
+		is(t, "a closed pidfd", h.do(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.EBADF))
+	})
 }
 
 // A program that cannot be loaded leaves no child, and no open descriptor.

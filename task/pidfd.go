@@ -24,7 +24,11 @@ var pidfdCalls = map[int]serveFunc{
 		return vector.Copy(t.caller.Memory, a, true, t.inspectedMemory)
 	},
 	linux.SYS_PROCESS_MADVISE: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return vector.Madvise(t.caller.Memory, t.memory().Map, a, t.creds().Has(linux.CAP_SYS_NICE), t.watchedMemory)
+		var own *mem.Map // nil for the program in ring 0
+		if m := t.memory(); m != nil {
+			own = m.Map
+		}
+		return vector.Madvise(t.caller.Memory, own, a, t.creds().Has(linux.CAP_SYS_NICE), t.watchedMemory)
 	},
 	linux.SYS_PROCESS_MRELEASE: processMrelease,
 	linux.SYS_KCMP:             kcmp,
@@ -92,14 +96,8 @@ func (p *Process) exists() bool {
 // watched returns the process of a pidfd. Errors: EBADF.
 func (t *Task) watched(fd uint64) (*Process, bool, linux.Errno) {
 	w, nonblocking, errno := t.caller.Process.WatchedProcess(number(fd))
-	if errno != 0 {
-		return nil, false, errno
-	}
-	p, ok := w.(*Process)
-	if !ok {
-		return nil, false, linux.EBADF
-	}
-	return p, nonblocking, 0
+	p, _ := w.(*Process) // nil on error
+	return p, nonblocking, errno
 }
 
 // signalled returns the process of a pidfd, or of a directory of a process in /proc. Errors: EBADF, ESRCH.
@@ -149,7 +147,7 @@ func (t *Task) installProcess(p *Process, addr uint64) linux.Errno {
 	fd, errno := t.caller.Process.InstallProcess(p, 0)
 	if errno == 0 {
 		if errno = (memory{t}).setWord(addr, uint32(fd)); errno != 0 {
-			t.caller.Process.Close(fd)
+			t.caller.Process.CloseProcess(fd, p)
 		}
 	}
 	return errno
@@ -253,16 +251,7 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	_, errno = locked(t, func() (uint64, linux.Errno) {
-		switch {
-		case p.Ended():
-			return 0, linux.ESRCH
-		case !t.mayInspect(p, false):
-			return 0, linux.EPERM
-		}
-		return 0, 0
-	})
-	if errno != 0 {
+	if errno = t.checkInspect(p, false, linux.EPERM); errno != 0 {
 		return 0, errno
 	}
 	fd, errno := t.caller.Process.Receive(p.files(), number(a.A2))
@@ -272,25 +261,46 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 // inspectedMemory returns the memory of the process that has a thread with an ID, as vector.Find. Errors: ESRCH, EPERM.
 func (t *Task) inspectedMemory(id uint64) (m *mem.Map, leave func(), errno linux.Errno) {
 	p, errno := t.inspected(id)
-	if errno == 0 {
-		m, leave = p.lend()
+	if errno != 0 {
+		return nil, nil, errno
 	}
-	return m, leave, errno
+	return t.memoryOf(p, false, linux.EPERM)
 }
 
-// watchedMemory returns the memory of the process of a pidfd, as vector.Find. Errors: EBADF, EACCES.
+// watchedMemory returns the memory of the process of a pidfd, as vector.Find. Errors: EBADF, EACCES, ESRCH.
 func (t *Task) watchedMemory(fd uint64) (m *mem.Map, leave func(), errno linux.Errno) {
 	p, _, errno := t.watched(fd)
 	if errno != 0 {
 		return nil, nil, errno
 	}
+	return t.memoryOf(p, true, linux.EACCES)
+}
+
+// checkInspect checks that a process has not ended, and that the task may inspect it, as mayInspect. Errors: ESRCH, denied.
+func (t *Task) checkInspect(p *Process, fsids bool, denied linux.Errno) linux.Errno {
 	t.process.system.mu.Lock()
 	defer t.process.system.mu.Unlock()
-	if m, leave = p.lend(); m != nil && !t.mayInspect(p, true) {
-		leave()
-		return nil, nil, linux.EACCES
+	switch {
+	case !p.exists() || p.Ended():
+		return linux.ESRCH
+	case !t.mayInspect(p, fsids):
+		return denied
 	}
-	return m, leave, 0
+	return 0
+}
+
+// memoryOf returns the memory of a process, as vector.Find. A task may always use its own memory. Errors: those of
+// checkInspect.
+func (t *Task) memoryOf(p *Process, fsids bool, denied linux.Errno) (m *mem.Map, leave func(), errno linux.Errno) {
+	if m, leave = p.lend(); m == nil {
+		return nil, nil, linux.ESRCH
+	}
+	errno = t.checkInspect(p, fsids, denied) // after lend: execve may have changed the memory and the credentials
+	if errno == 0 || errno == denied && p.space.Load() == t.memory() {
+		return m, leave, 0
+	}
+	leave() // without System.mu, because it may free the memory
+	return nil, nil, errno
 }
 
 // processMrelease implements process_mrelease(2): it waits until a process that a signal has killed has freed its memory.
@@ -304,7 +314,7 @@ func processMrelease(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	_, errno = locked(t, func() (uint64, linux.Errno) {
-		if p.Ended() {
+		if !p.exists() || p.Ended() {
 			return 0, linux.ESRCH
 		}
 		for _, other := range p.system.processes {
@@ -315,7 +325,7 @@ func processMrelease(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, 0
 	})
 	if errno == 0 {
-		errno = t.await(p.done, forever)
+		errno = t.awaitDespiteSignals(p.done)
 	}
 	return 0, errno
 }

@@ -165,6 +165,11 @@ func TestAdviseOther(t *testing.T) {
 		advise("the second range is unmapped", 2*page, own, 3, mem.AdviseCold, 0)
 		advise("only the child has the range", all, other, 3, mem.AdviseCold, 0)
 		is(t, "the first range is unmapped", u.call(linux.SYS_PROCESS_MADVISE, own, ranges+16, 2, mem.AdviseCold, 0), failed(linux.ENOMEM))
+		u.words(ranges+32, 0, 0x8000, page, 0)
+		advise("a range outside of user memory", failed(linux.EFAULT), 99, 3, mem.AdviseCold, 0)
+		u.words(ranges+32, 0, 0x8000, 0, 0)
+		advise("an empty range outside of user memory", failed(linux.EFAULT), other, 3, mem.AdviseCold, 0)
+		u.words(ranges+32, uint32(at+6*page), uint32(at>>32), page, 0)
 		is(t, "a bad vector", u.call(linux.SYS_PROCESS_MADVISE, 99, 8, 1, mem.AdviseCold, 0), failed(linux.EFAULT))
 
 		release := func(what string, want int64, fd, flags uint64) {
@@ -183,6 +188,33 @@ func TestAdviseOther(t *testing.T) {
 		is(t, "wait4", u.call(linux.SYS_WAIT4, child, 0, 0, 0), int64(child))
 		release("release of no process", failed(linux.ESRCH), other, 0)
 
+		install(u, linux.SIGCHLD, 2, signal.Restart)
+		for range 50 { // SIGCHLD of the child does not interrupt the wait
+			child = uint64(u.fork(1))
+			other := uint64(u.call(linux.SYS_PIDFD_OPEN, child, 0))
+			is(t, "kill", u.call(linux.SYS_KILL, child, linux.SIGKILL), 0)
+			if n := u.call(linux.SYS_PROCESS_MRELEASE, other, 0); n != 0 && n != failed(linux.ESRCH) {
+				t.Fatalf("release by a process with a handler of SIGCHLD returns %d", n)
+			}
+			is(t, "wait4", u.call(linux.SYS_WAIT4, child, 0, 0, 0), int64(child))
+			is(t, "close", u.call(linux.SYS_CLOSE, other), 0)
+		}
+
+		const exitStop = linux.SIGTRAP | linux.PTRACE_EVENT_EXIT<<8
+		u.frame.R15 = 1
+		child = uint64(u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.SIGCHLD, 0))
+		other = uint64(u.call(linux.SYS_PIDFD_OPEN, child, 0))
+		is(t, "ptrace", u.call(linux.SYS_PTRACE, linux.PTRACE_SEIZE, child, 0, linux.PTRACE_O_TRACEEXIT), 0)
+		is(t, "kill", u.call(linux.SYS_KILL, child, linux.SIGKILL), 0)
+		is(t, "wait4", u.call(linux.SYS_WAIT4, child, ranges+64, 0, 0), int64(child))
+		is(t, "its status", int64(u.load32(ranges+64)), exitStop<<8|0x7f)
+		release("release of memory that is shared with a living process", failed(linux.EINVAL), other, 0)
+		is(t, "ptrace", u.call(linux.SYS_PTRACE, linux.PTRACE_CONT, child, 0, 0), 0)
+		is(t, "waitid", u.call(linux.SYS_WAITID, linux.P_PID, child, 0, linux.WEXITED|linux.WNOWAIT, 0), 0)
+		release("release of a zombie that shared the memory", failed(linux.ESRCH), other, 0)
+		advise("a zombie that shared the memory", failed(linux.ESRCH), other, 3, mem.AdviseCold, 0)
+		is(t, "wait4", u.call(linux.SYS_WAIT4, child, 0, 0, 0), int64(child))
+
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
 		advise("the own process, without privilege", 2*page, own, 1, mem.AdviseCold, 0)
 		advise("another process that may not be inspected", failed(linux.EACCES), uint64(u.call(linux.SYS_PIDFD_OPEN, uint64(u.fork(1)), 0)), 1, mem.AdviseCold, 0)
@@ -190,7 +222,7 @@ func TestAdviseOther(t *testing.T) {
 		child = uint64(u.fork(1))
 		advise("another process, without privilege", failed(linux.EPERM), uint64(u.call(linux.SYS_PIDFD_OPEN, child, 0)), 1, mem.AdviseCold, 0)
 		exit(u, 0)
-	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+	}, func(u *user) { u.call(linux.SYS_PAUSE) }, func(u *user) {})
 }
 
 // Two processes without semaphore adjustments or without an I/O priority have the same of both (kcmp).

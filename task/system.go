@@ -97,6 +97,16 @@ type Program struct {
 	Credentials *credential.Set
 }
 
+// undo removes a process that has not run. Its parent may have begun to wait for it.
+func (s *System) undo(node *family.Process) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tree.Undo(node)
+	if parent := s.processes[node.Parent()]; parent != nil {
+		parent.wakeWaiters()
+	}
+}
+
 // Start starts a program as a new process. Errors: those of execve(2).
 func (s *System) Start(q Program) (*Process, error) {
 	q.Process.SetGroups(groups{s})
@@ -110,9 +120,7 @@ func (s *System) Start(q Program) (*Process, error) {
 	p := newProcess(s, node)
 	t, err := p.first(q)
 	if err != nil {
-		s.mu.Lock()
-		s.tree.Undo(node)
-		s.mu.Unlock()
+		s.undo(node)
 		return nil, err
 	}
 	s.mu.Lock()

@@ -368,6 +368,21 @@ func TestExecEndsThreads(t *testing.T) {
 	is(t, "status", int64(status), 6<<8)
 }
 
+// execve also ends a thread that waits for a vfork child.
+func TestExecEndsVfork(t *testing.T) {
+	status := run(t, func(u *user) {
+		u.frame.R15 = 1
+		u.call(linux.SYS_CLONE, linux.CLONE_VM|linux.CLONE_SIGHAND|linux.CLONE_THREAD, 0, 0, 0)
+		u.frame.R15 = 2
+		u.call(linux.SYS_VFORK)
+		t.Error("the thread continues")
+	}, func(u *user) {
+		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+64), 0)
+		u.call(linux.SYS_EXECVE, u.text(dataAt+128, "/3"), 0, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) }, func(u *user) { exit(u, 6) })
+	is(t, "status", int64(status), 6<<8)
+}
+
 // If two threads call execve at once, one of them executes its program, and the other ends.
 func TestTwoThreadsExec(t *testing.T) {
 	status := run(t, func(u *user) {

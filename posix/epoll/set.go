@@ -266,7 +266,7 @@ func (e *Set) Close() {
 const maxNesting = 4
 
 // Reaches reports whether e contains inner, directly or through other sets. It also returns true if sets are nested more
-// than maxNesting deep.
+// than maxNesting deep in e. Sets that contain e are not counted.
 func (e *Set) Reaches(inner *Set, depth int) bool {
 	if e == inner || depth > maxNesting {
 		return true

@@ -139,19 +139,23 @@ func (d *Table) Replace(o *Description, fd int, cloexec bool) linux.Errno {
 }
 
 // Remove closes the descriptor fd. Errors: EBADF.
-func (d *Table) Remove(fd int) linux.Errno {
+func (d *Table) Remove(fd int) linux.Errno { return d.RemoveIf(fd, nil) }
+
+// RemoveIf closes the descriptor fd if it refers to a description. nil means any description. Errors: EBADF.
+func (d *Table) RemoveIf(fd int, only *Description) linux.Errno {
 	i := uint(fd)
 	if i >= MaxDescriptors {
 		return linux.EBADF
 	}
 	d.mu.Lock()
-	c := d.chunk(fd)
-	if c == nil || c.slots[i%chunkSize].Load() == nil {
+	o := d.Get(fd)
+	if o == nil || only != nil && o != only {
 		d.mu.Unlock()
 		return linux.EBADF
 	}
+	c := d.chunk(fd)
 	c.used[i%chunkSize/64] &^= 1 << (i % 64)
-	o := c.slots[i%chunkSize].Swap(nil)
+	c.slots[i%chunkSize].Store(nil)
 	var w *Watch
 	if p := c.pollers.Load(); p != nil {
 		w = p[i%chunkSize].Swap(nil)

@@ -44,6 +44,12 @@ func TestTableCopy(t *testing.T) {
 	if d.Get(chunkSize*2) != nil || d.Get(-1) != nil || d.Get(MaxDescriptors) != nil {
 		t.Error("a descriptor that was never opened is open")
 	}
+	if d.RemoveIf(0, NewDescription(nil, 0)) == 0 || d.Get(0) == nil {
+		t.Error("a descriptor of another description has been closed")
+	}
+	if o := d.Get(0); d.RemoveIf(0, o) != 0 || d.Get(0) != nil || d.RemoveIf(0, o) == 0 {
+		t.Error("a descriptor of the description has not been closed, or is closed twice")
+	}
 	if d.Remove(-1) == 0 || d.Remove(MaxDescriptors) == 0 {
 		t.Error("a descriptor that was never opened can be closed")
 	}

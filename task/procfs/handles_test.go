@@ -12,13 +12,14 @@ type many struct {
 	Process
 	regions   uint64
 	generated int
-	measured  int
+	measured  int // calls of Sizes
+	inspected int // calls of MayInspect
 }
 
 func (m *many) PID() int              { return 7 }
 func (m *many) Stat(int) (Stat, bool) { return *sample(), true }
 
-func (m *many) MayInspect(fs.Caller) bool { return true }
+func (m *many) MayInspect(fs.Caller) bool { m.inspected++; return true }
 func (m *many) Sizes(*Stat)               { m.measured++ }
 
 func (m *many) Smaps(from uint64, size int) (text []byte, next uint64) {
@@ -63,6 +64,9 @@ func TestSizesOnDemand(t *testing.T) {
 		}
 		if p.measured != want {
 			t.Errorf("ten reads of %s compute the sizes %d times, want %d", name, p.measured, want)
+		}
+		if (name == "status" || name == "statm") && p.inspected != 0 {
+			t.Errorf("reads of %s, which is the same for all readers, check %d times whether the reader may trace the process", name, p.inspected)
 		}
 	}
 }

@@ -58,7 +58,7 @@ type entry struct {
 	kind    kind
 	mode    fs.Mode
 	guarded bool // access requires the permission to trace the process
-	text    func(n node, p Process, s *Stat, c fs.Caller) (string, error)
+	text    textFunc
 	// part returns a part of a long text, as Process.Smaps does. Such a file has no function text.
 	part   func(p Process, from uint64, size int) (text []byte, next uint64)
 	set    Attribute
@@ -67,27 +67,31 @@ type entry struct {
 	hidden bool  // the file is not in the directory of a thread
 }
 
+// textFunc returns the text of a file for a reader.
+type textFunc = func(n node, p Process, s *Stat, c fs.Caller) (string, error)
+
 // plain returns a text function for a file that depends only on the snapshot of the thread.
-func plain(f func(*Stat) string) func(node, Process, *Stat, fs.Caller) (string, error) {
+func plain(f func(*Stat) string) textFunc {
 	return func(_ node, _ Process, s *Stat, _ fs.Caller) (string, error) { return f(s), nil }
 }
 
-// withSizes returns a text function for a file that contains the sizes of the memory. A thread that has ended has none.
-func withSizes(f func(s *Stat, inspect bool) string) func(node, Process, *Stat, fs.Caller) (string, error) {
-	return func(_ node, p Process, s *Stat, c fs.Caller) (string, error) {
+// withSizes returns a text function that adds the sizes of the memory to the snapshot before it calls f. A thread that has
+// ended has none.
+func withSizes(f textFunc) textFunc {
+	return func(n node, p Process, s *Stat, c fs.Caller) (string, error) {
 		if s.State != 'Z' {
 			p.Sizes(s)
 		}
-		return f(s, p.MayInspect(c)), nil
+		return f(n, p, s, c)
 	}
 }
 
 // ofProcess returns a text function for a file that depends only on the process.
-func ofProcess(f func(Process) []byte) func(node, Process, *Stat, fs.Caller) (string, error) {
+func ofProcess(f func(Process) []byte) textFunc {
 	return func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return string(f(p)), nil }
 }
 
-func fixed(s string) func(node, Process, *Stat, fs.Caller) (string, error) {
+func fixed(s string) textFunc {
 	return plain(func(*Stat) string { return s })
 }
 
@@ -110,13 +114,15 @@ func init() {
 		{name: "net", kind: symlink, mode: 0o777},
 		{name: "environ", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Environment)},
 		{name: "auxv", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Auxv)},
-		{name: "status", kind: text, mode: 0o444, text: withSizes(func(s *Stat, _ bool) string { return s.status() })},
+		{name: "status", kind: text, mode: 0o444, text: withSizes(plain((*Stat).status))},
 		{name: "personality", kind: text, mode: 0o400, guarded: true, text: plain(func(s *Stat) string { return fmt.Sprintf("%08x\n", s.Persona) })},
 		{name: "limits", kind: text, mode: 0o444, text: plain((*Stat).limits)},
 		{name: "comm", kind: text, mode: 0o644, set: Name, text: plain(func(s *Stat) string { return s.Name + "\n" })},
 		{name: "cmdline", kind: text, mode: 0o444, text: ofProcess(Process.Arguments)},
-		{name: "stat", kind: text, mode: 0o444, text: withSizes((*Stat).stat)},
-		{name: "statm", kind: text, mode: 0o444, text: withSizes(func(s *Stat, _ bool) string { return s.statm() })},
+		{name: "stat", kind: text, mode: 0o444, text: withSizes(func(_ node, p Process, s *Stat, c fs.Caller) (string, error) {
+			return s.stat(p.MayInspect(c)), nil
+		})},
+		{name: "statm", kind: text, mode: 0o444, text: withSizes(plain((*Stat).statm))},
 		{name: "maps", kind: text, mode: 0o444, guarded: true, text: ofProcess(Process.Maps)},
 		{name: "mem", kind: memory, mode: 0o600, guarded: true},
 		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},

@@ -10,11 +10,10 @@ import (
 )
 
 // Find returns the memory of the process that an argument of a call selects, and a function that ends the use of the memory.
-// m is nil if the process has ended.
 type Find func(id uint64) (m *mem.Map, leave func(), errno linux.Errno)
 
 // Copy implements process_vm_readv(2), and with write process_vm_writev(2). own is the memory of the caller. If a transfer
-// ends early, the result is the number of bytes copied. Errors: EINVAL, EFAULT, ESRCH, and those of find.
+// ends early, the result is the number of bytes copied. Errors: EINVAL, EFAULT, and those of find.
 func Copy(own call.Memory, a call.Args, write bool, find Find) (uint64, linux.Errno) {
 	if a.A6 != 0 {
 		return 0, linux.EINVAL
@@ -31,9 +30,6 @@ func Copy(own call.Memory, a call.Args, write bool, find Find) (uint64, linux.Er
 	if errno != 0 {
 		return 0, errno
 	}
-	if m == nil {
-		return 0, linux.ESRCH
-	}
 	defer leave()
 	access := m.ReadAt
 	if write {
@@ -44,7 +40,7 @@ func Copy(own call.Memory, a call.Args, write bool, find Find) (uint64, linux.Er
 
 // Madvise implements process_madvise(2). memory is the memory of the caller, which own describes. mayAdvise is set if the
 // caller may give advice about other processes, which is CAP_SYS_NICE. The result is the number of bytes before the first
-// range that fails. Errors: EINVAL, EFAULT, ESRCH, EPERM, and those of find and of madvise(2).
+// range that fails. Errors: EINVAL, EFAULT, EPERM, and those of find and of madvise(2).
 func Madvise(memory call.Memory, own *mem.Map, a call.Args, mayAdvise bool, find Find) (uint64, linux.Errno) {
 	if uint32(a.A5) != 0 {
 		return 0, linux.EINVAL
@@ -53,12 +49,14 @@ func Madvise(memory call.Memory, own *mem.Map, a call.Args, mayAdvise bool, find
 	if errno != 0 {
 		return 0, errno
 	}
+	for _, r := range ranges {
+		if r.Base > mem.End || r.Len > mem.End-r.Base {
+			return 0, linux.EFAULT
+		}
+	}
 	m, leave, errno := find(a.A1)
 	if errno != 0 {
 		return 0, errno
-	}
-	if m == nil {
-		return 0, linux.ESRCH
 	}
 	defer leave()
 	advice := int(int32(a.A4))
