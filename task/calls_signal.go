@@ -300,10 +300,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 
 // continued reports the end of a stop to the parent. The caller holds System.mu.
 func (p *Process) continued() {
-	if !p.node.Continue() {
-		return
-	}
-	if parent := p.system.processes[p.node.Parent()]; parent != nil {
+	if parent := p.system.processes[p.node.Parent()]; p.node.Continue() && parent != nil {
 		parent.childNews(p, signal.ChildContinued, int32(signal.Continue))
 	}
 }

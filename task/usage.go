@@ -43,11 +43,10 @@ func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge()
 		t.usage.Voluntary.Add(1)
-		t.sleeps.Store(true)
-		return
+	} else {
+		t.thread.Spent() // the wait is no CPU time
 	}
-	t.thread.Spent() // the wait is no CPU time
-	t.sleeps.Store(false)
+	t.sleeps.Store(asleep)
 }
 
 // sample records the peak of resident memory. It uses the number of private pages or, if that is larger, the number
