@@ -178,10 +178,9 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 	default:
 		return
 	}
-	if flags&linux.MSG_NOSIGNAL != 0 {
-		return
+	if flags&linux.MSG_NOSIGNAL == 0 {
+		t.sendOwn(linux.SIGPIPE)
 	}
-	t.sendOwn(linux.SIGPIPE)
 }
 
 // sendOwn sends a signal to the task itself, on behalf of the kernel.

@@ -109,15 +109,12 @@ func sigprocmask(t *Task, a call.Args) (uint64, linux.Errno) {
 	if a.A4 != setSize {
 		return 0, linux.EINVAL
 	}
-	var to signal.Set
-	if a.A2 != 0 {
-		var errno linux.Errno
-		if to, errno = t.set(a.A2, setSize); errno != 0 {
-			return 0, errno
-		}
-	}
 	old := t.signals.Mask()
 	if a.A2 != 0 {
+		to, errno := t.set(a.A2, setSize)
+		if errno != 0 {
+			return 0, errno
+		}
 		switch number(a.A1) {
 		case linux.SIG_BLOCK:
 			t.signals.SetMask(old | to)
@@ -221,7 +218,7 @@ func (t *Task) sender(i signal.Info) signal.Info {
 }
 
 // signalThread sends signal n to the thread with an ID. If pid is not 0, the thread must belong to that process. Errors: EINVAL,
-// ESRCH, EPERM.
+// ESRCH, EPERM, EAGAIN.
 func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno) {
 	if id <= 0 || n < 0 || n > int(signal.Last) {
 		return 0, linux.EINVAL
@@ -238,7 +235,7 @@ func (t *Task) signalThread(pid, id, n int, i signal.Info) (uint64, linux.Errno)
 	}
 	if n > 0 {
 		i.Signal = signal.Number(n)
-		to.process.send(to, t.sender(i))
+		return 0, to.process.send(to, t.sender(i))
 	}
 	return 0, 0
 }
@@ -303,10 +300,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 
 // continued reports the end of a stop to the parent. The caller holds System.mu.
 func (p *Process) continued() {
-	if !p.node.Continue() {
-		return
-	}
-	if parent := p.system.processes[p.node.Parent()]; parent != nil {
+	if parent := p.system.processes[p.node.Parent()]; p.node.Continue() && parent != nil {
 		parent.childNews(p, signal.ChildContinued, int32(signal.Continue))
 	}
 }
@@ -344,9 +338,7 @@ func (t *Task) attend() {
 		}
 		t.suspended = t.suspended && d.Effect != signal.None && d.Effect != signal.Handle
 		switch d.Effect {
-		case signal.Terminate:
-			p.end(int32(d.Info.Signal))
-		case signal.Core:
+		case signal.Terminate, signal.Core:
 			p.end(int32(d.Info.Signal))
 		case signal.Suspend:
 			t.stop(d.Info.Signal)

@@ -37,7 +37,9 @@ var timeCalls = map[int]serveFunc{
 		a.A1 = uint64(t.cpuClock(number(a.A1)))
 		return personality[linux.SYS_TIMER_CREATE].Serve(t.caller, a)
 	},
-	linux.SYS_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.sleep(a.A1, a.A2) },
+	linux.SYS_TIMER_SETTIME: charged(linux.SYS_TIMER_SETTIME),
+	linux.SYS_TIMER_GETTIME: charged(linux.SYS_TIMER_GETTIME),
+	linux.SYS_NANOSLEEP:     func(t *Task, a call.Args) (uint64, linux.Errno) { return t.sleep(a.A1, a.A2) },
 	linux.SYS_CLOCK_NANOSLEEP: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now, errno := t.clock(number(a.A1))
 		switch {
@@ -67,6 +69,14 @@ var timeCalls = map[int]serveFunc{
 		left, interval := t.process.alarm.Left()
 		return 0, t.putItimer(a.A2, left, interval)
 	},
+}
+
+// charged returns a call of the personality that first charges the CPU time of the caller.
+func charged(number int) serveFunc {
+	return func(t *Task, a call.Args) (uint64, linux.Errno) {
+		t.charge()
+		return personality[number].Serve(t.caller, a)
+	}
 }
 
 // clock returns the time of a clock in nanoseconds. Errors: EINVAL.

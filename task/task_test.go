@@ -470,6 +470,24 @@ func TestTimedWait(t *testing.T) {
 	is(t, "the signal ended the process: status", int64(status), 0)
 }
 
+// tgkill fails with EAGAIN if there is no room for a real-time signal, which must be queued. Other signals need no room.
+func TestThreadSignalWithoutRoom(t *testing.T) {
+	const set, realTime = dataAt, 40
+	run(t, func(u *user) {
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(realTime)|signal.SetOf(linux.SIGUSR1))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		u.limitTo(t, linux.RLIMIT_SIGPENDING, 0, 0)
+		self := uint64(u.call(linux.SYS_GETPID))
+		is(t, "real-time signal", u.call(linux.SYS_TGKILL, self, self, realTime), failed(linux.EAGAIN))
+		is(t, "by tkill", u.call(linux.SYS_TKILL, self, realTime), failed(linux.EAGAIN))
+		is(t, "SIGUSR1", u.call(linux.SYS_TGKILL, self, self, linux.SIGUSR1), 0)
+		is(t, "no signal", u.call(linux.SYS_TGKILL, self, self, 0), 0)
+		u.call(linux.SYS_RT_SIGPENDING, set, setSize)
+		is(t, "pending", int64(u.load32(set)), int64(signal.SetOf(linux.SIGUSR1)))
+		exit(u, 0)
+	})
+}
+
 // Unknown system calls fail with ENOSYS. Files that are no programs are rejected with the errors that execve(2)
 // lists.
 func TestRefusals(t *testing.T) {

@@ -43,11 +43,10 @@ func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge()
 		t.usage.Voluntary.Add(1)
-		t.sleeps.Store(true)
-		return
+	} else {
+		t.thread.Spent() // the wait is no CPU time
 	}
-	t.thread.Spent() // the wait is no CPU time
-	t.sleeps.Store(false)
+	t.sleeps.Store(asleep)
 }
 
 // sample records the peak of resident memory. It uses the number of private pages or, if that is larger, the number
@@ -56,11 +55,8 @@ func (t *Task) sample() {
 	if t.memory() == nil { // the program in ring 0 makes the call
 		return
 	}
-	n := int64(t.memory().Usage().Private >> mem.PageShift)
-	n = max(n, t.usage.Minor.Load()-t.faultsBefore)
-	if n > t.usage.Peak.Load() {
-		t.usage.Peak.Store(n)
-	}
+	n := max(int64(t.memory().Usage().Private>>mem.PageShift), t.usage.Minor.Load()-t.faultsBefore)
+	t.usage.Peak.Store(max(n, t.usage.Peak.Load()))
 }
 
 // used returns the resources used by all tasks of the process, including those that have ended. The caller holds System.mu.

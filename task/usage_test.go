@@ -183,9 +183,75 @@ func TestCPUClockTimers(t *testing.T) {
 		}, func(*user) { expired++ })
 	}
 	run(t, func(u *user) {
+		child := u.fork(1)
+		is(t, "timer_create for a thread of another process", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(^child<<3|6)), 0, dataAt), failed(linux.EINVAL))
+		is(t, "timer_create for another process", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(^child<<3|2)), 0, dataAt), 0)
 		for _, c := range []int64{^99999<<3 | 6, ^99999<<3 | 2, -1, 99} {
 			is(t, "timer_create without such a clock", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(c)), 0, dataAt), failed(linux.EINVAL))
 		}
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// timerValue stores a struct itimerspec for a timer that expires once, and returns its address.
+func (u *user) timerValue(seconds uint64) uint64 { return u.words64(dataAt+0x600, 0, 0, seconds, 0) }
+
+// words64 stores 64-bit words, and returns their address.
+func (u *user) words64(at uint64, words ...uint64) uint64 {
+	var b []byte
+	for _, v := range words {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	u.store(at, b)
+	return at
+}
+
+// A timer of the clock of a thread does not count the CPU time of other threads. When the thread has ended, the timer
+// can no longer be set, and its setting is zero.
+func TestTimerOfOtherThread(t *testing.T) {
+	const flags = linux.CLONE_VM | linux.CLONE_SIGHAND | linux.CLONE_THREAD
+	const id, left = dataAt, dataAt + 64
+	for clock, want := range map[int32]int64{linux.CLOCK_PROCESS_CPUTIME_ID: 1, linux.CLOCK_THREAD_CPUTIME_ID: 0} {
+		expired := 0
+		run(t, func(u *user) {
+			install(u, linux.SIGALRM, 1, 0)
+			is(t, "timer_create", u.call(linux.SYS_TIMER_CREATE, uint64(clock), 0, id), 0)
+			is(t, "timer_settime", u.call(linux.SYS_TIMER_SETTIME, uint64(u.load32(id)), 0, u.timerValue(2), 0), 0)
+			u.frame.R15 = 2
+			thread := u.call(linux.SYS_CLONE, flags, 0, 0, 0)
+			is(t, "timer_create", u.call(linux.SYS_TIMER_CREATE, uint64(uint32(^thread<<3|6)), 0, id), 0)
+			timer := uint64(u.load32(id))
+			is(t, "timer_settime", u.call(linux.SYS_TIMER_SETTIME, timer, 0, u.timerValue(100), 0), 0)
+			u.call(linux.SYS_NANOSLEEP, u.words64(dataAt+0x500, 10, 0), 0)
+			is(t, "signals", int64(expired), want)
+			is(t, "timer_settime after the end", u.call(linux.SYS_TIMER_SETTIME, timer, 0, u.timerValue(100), 0), failed(linux.ESRCH))
+			u.words64(left, 9, 9, 9, 9)
+			is(t, "timer_gettime after the end", u.call(linux.SYS_TIMER_GETTIME, timer, left), 0)
+			is(t, "time left", int64(u.load32(left+16)), 0)
+			exit(u, 0)
+		}, func(*user) { expired++ }, func(u *user) {
+			u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0) // the first thread waits meanwhile
+			u.spend(3 * time.Second)
+			u.call(linux.SYS_EXIT, 0)
+		})
+	}
+}
+
+// timer_settime and timer_gettime count the CPU time that the caller has used before the call.
+func TestTimerOfCaller(t *testing.T) {
+	const id, left = dataAt, dataAt + 64
+	run(t, func(u *user) {
+		compute := func(d time.Duration) { u.space.machine.spent.Add(int64(d)) } // without an interrupt
+		is(t, "timer_create", u.call(linux.SYS_TIMER_CREATE, linux.CLOCK_PROCESS_CPUTIME_ID, 0, id), 0)
+		compute(time.Second)
+		timer := uint64(u.load32(id))
+		is(t, "timer_settime", u.call(linux.SYS_TIMER_SETTIME, timer, 0, u.timerValue(5), 0), 0)
+		u.spend(time.Second)
+		is(t, "timer_gettime", u.call(linux.SYS_TIMER_GETTIME, timer, left), 0)
+		is(t, "seconds left", int64(u.load32(left+16)), 4)
+		compute(time.Second)
+		is(t, "timer_gettime", u.call(linux.SYS_TIMER_GETTIME, timer, left), 0)
+		is(t, "seconds left", int64(u.load32(left+16)), 3)
 		exit(u, 0)
 	})
 }

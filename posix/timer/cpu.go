@@ -10,6 +10,7 @@ import (
 
 // cpuTimer is a timer that measures CPU time of a process or a thread.
 type cpuTimer struct {
+	thread bool // the clock measures a thread, which uses at most one CPU at once
 	// now reads the clock. It takes locks of the Set's owner, so it is called without mu.
 	now    func() (time.Duration, bool)
 	notify func(n uint64)
@@ -18,15 +19,32 @@ type cpuTimer struct {
 	at       time.Duration
 	interval time.Duration
 	bell     *time.Timer
+	closed   bool          // the timer can no longer be armed
+	seen     time.Duration // CPU time at the last look
+	pause    time.Duration // minimum time until the next look
 }
 
-// leastLook is the minimum time between two reads of the CPU time: a tick of Linux.
-const leastLook = 4 * time.Millisecond
+// Minimum time between two looks at the CPU time. It is leastLook, a tick of Linux, while the clock advances. It is doubled, up to
+// mostLook, each time that the clock has not advanced.
+const (
+	leastLook = 4 * time.Millisecond
+	mostLook  = 100 * time.Millisecond
+)
+
+// clockOfThread is a bit of the ID of a clock of CPU time: the clock belongs to a thread (pthread_getcpuclockid(3)).
+const clockOfThread = 1 << 2
+
+// newCPUTimer returns a timer that measures a clock with an ID.
+func newCPUTimer(id int, read CPUClock, notify func(n uint64)) *cpuTimer {
+	now := func() (time.Duration, bool) { return read(id) }
+	return &cpuTimer{thread: id < 0 && id&clockOfThread != 0, now: now, notify: notify}
+}
 
 // Close stops the timer. The owner may hold its locks.
 func (t *cpuTimer) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.closed = true
 	t.stop()
 }
 
@@ -38,10 +56,14 @@ func (t *cpuTimer) stop() {
 	}
 }
 
+// Get returns the setting, which is zero if the clock has disappeared.
 func (t *cpuTimer) Get() Setting {
-	now, _ := t.now()
+	now, ok := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !ok {
+		return Setting{}
+	}
 	return t.setting(now)
 }
 
@@ -54,10 +76,16 @@ func (t *cpuTimer) setting(now time.Duration) Setting {
 	return s
 }
 
-func (t *cpuTimer) Set(s Setting, absolute bool) Setting {
-	now, _ := t.now()
+func (t *cpuTimer) Set(s Setting, absolute bool) (Setting, linux.Errno) {
+	now, ok := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	switch {
+	case t.closed:
+		return Setting{}, linux.EINVAL
+	case !ok:
+		return Setting{}, linux.ESRCH
+	}
 	old := t.setting(now)
 	t.stop()
 	t.interval = spanOf(s.Interval)
@@ -65,14 +93,20 @@ func (t *cpuTimer) Set(s Setting, absolute bool) Setting {
 		if t.at = at; !absolute {
 			t.at += now
 		}
-		t.wait(now)
+		t.seen, t.pause = now, leastLook
+		t.wait()
 	}
-	return old
+	return old, 0
 }
 
-// wait schedules a call of look for the earliest time at which the timer can expire. The caller holds mu.
-func (t *cpuTimer) wait(now time.Duration) {
-	d := max((t.at-now)/time.Duration(runtime.GOMAXPROCS(0)), leastLook)
+// wait schedules a call of look for the earliest time at which the timer can expire, but not before pause has passed. The caller
+// holds mu.
+func (t *cpuTimer) wait() {
+	d := t.at - t.seen
+	if !t.thread {
+		d /= time.Duration(runtime.GOMAXPROCS(0))
+	}
+	d = max(d, t.pause)
 	if t.bell == nil {
 		t.bell = time.AfterFunc(d, t.look)
 	} else {
@@ -92,16 +126,19 @@ func (t *cpuTimer) look() {
 func (t *cpuTimer) expirations(now time.Duration, ok bool) (n uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.pause = min(2*t.pause, mostLook); now != t.seen {
+		t.seen, t.pause = now, leastLook
+	}
 	switch {
 	case t.at == 0 || !ok:
 	case now < t.at:
-		t.wait(now)
+		t.wait()
 	case t.interval == 0:
 		t.at, n = 0, 1
 	default:
 		n = 1 + uint64((now-t.at)/t.interval)
 		t.at += time.Duration(n) * t.interval
-		t.wait(now)
+		t.wait()
 	}
 	return n
 }

@@ -24,6 +24,7 @@ type File struct {
 	at       time.Time     // time of the first expiration that has not been read; zero: the timer is disarmed
 	interval time.Duration // 0: the timer expires once
 	bell     *time.Timer   // calls ring; nil until the timer is first armed
+	closed   bool          // the timer can no longer be armed
 }
 
 // Size of a read, in bytes.
@@ -93,6 +94,7 @@ func (t *File) Read(b []byte) (int, linux.Errno) {
 func (t *File) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.closed, t.at = true, time.Time{}
 	t.disarm()
 }
 
@@ -129,10 +131,13 @@ func (t *File) Get() Setting {
 }
 
 // Set arms or disarms the timer and returns the previous setting. With absolute, Value is a time of the
-// timer's clock.
-func (t *File) Set(s Setting, absolute bool) (old Setting) {
+// timer's clock. Errors: EINVAL after Close.
+func (t *File) Set(s Setting, absolute bool) (old Setting, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return Setting{}, linux.EINVAL
+	}
 	now := time.Now()
 	old = t.left(now)
 	t.disarm()
@@ -140,7 +145,7 @@ func (t *File) Set(s Setting, absolute bool) (old Setting) {
 	value := spanOf(s.Value)
 	switch {
 	case value == 0:
-		return old
+		return old, 0
 	case !absolute:
 		t.at = now.Add(value)
 	case t.id == linux.CLOCK_REALTIME, t.id == linux.CLOCK_TAI:
@@ -149,7 +154,7 @@ func (t *File) Set(s Setting, absolute bool) (old Setting) {
 		t.at = now.Add(value - t.clock(t.id))
 	}
 	t.arm(now)
-	return old
+	return old, 0
 }
 
 // arm starts the Go timer that calls ring at the next expiration. The caller holds mu.

@@ -11,7 +11,7 @@ import (
 // whose kernel is Loam's. If a program runs as a Linux process, Linux implements these timers.
 //
 // A timer of a clock works like a timer file (timerfd). A timer of CPU time reads its clock at the earliest time at
-// which it can expire, which is the expiry if all CPUs work for the program until then.
+// which it can expire. All CPUs can advance the clock of a process at once, but only one the clock of a thread.
 
 // Expiry is the signal of a timer that has expired.
 type Expiry struct {
@@ -92,7 +92,8 @@ type Event struct {
 // signalTimer is a timer that sends a signal when it expires.
 type signalTimer struct {
 	clock interface {
-		Set(s Setting, absolute bool) Setting
+		// Set returns the previous setting. Errors: EINVAL after Close, ESRCH if the clock has disappeared.
+		Set(s Setting, absolute bool) (Setting, linux.Errno)
 		Get() Setting
 		Close()
 	}
@@ -131,7 +132,7 @@ func (all *Set) newTimer(clock int, e Event) (*signalTimer, linux.Errno) {
 		return t, 0
 	}
 	if _, ok := all.cpuTime(clock); ok {
-		t.clock = &cpuTimer{now: func() (time.Duration, bool) { return all.cpuTime(clock) }, notify: notify}
+		t.clock = newCPUTimer(clock, all.cpuTime, notify)
 		return t, 0
 	}
 	switch clock {
@@ -161,7 +162,7 @@ func (all *Set) SetInterval(which int, s Setting) (Setting, linux.Errno) {
 		}
 		all.interval[which] = t
 	}
-	return t.clock.Set(s, false), 0
+	return t.clock.Set(s, false)
 }
 
 // GetInterval implements getitimer(2). Errors: EINVAL.
@@ -224,7 +225,8 @@ func (all *Set) timer(id int32) (*signalTimer, linux.Errno) {
 	return nil, linux.EINVAL
 }
 
-// SetTime implements timer_settime(2). It returns the previous setting. Errors: EINVAL.
+// SetTime implements timer_settime(2). It returns the previous setting. Errors: EINVAL, ESRCH if the thread or process
+// whose CPU time the timer measures has ended.
 func (all *Set) SetTime(id int32, flags int, s Setting) (Setting, linux.Errno) {
 	t, errno := all.timer(id)
 	switch {
@@ -233,7 +235,7 @@ func (all *Set) SetTime(id int32, flags int, s Setting) (Setting, linux.Errno) {
 	case !Valid(s):
 		return Setting{}, linux.EINVAL
 	}
-	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0), 0 // TIMER_ABSTIME and TFD_TIMER_ABSTIME have the same value
+	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0) // TIMER_ABSTIME and TFD_TIMER_ABSTIME have the same value
 }
 
 // GetTime implements timer_gettime(2). Errors: EINVAL.

@@ -15,7 +15,7 @@ import (
 )
 
 // Traits are scheduling attributes that a thread inherits from its creator and that have no effect. A lock of the caller
-// guards all fields except Slack, which belongs to the thread.
+// guards all fields except Slack and restSlack, which belong to the thread.
 type Traits struct {
 	Nice, Policy, Priority int
 	ResetOnFork            bool
