@@ -27,11 +27,11 @@ func (k *core) publishClock() {
 	counter, base, scale := k.clock.State()
 	c := vdso.Clock{
 		Counter: counter, Mult: scale, Shift: fraction, Base: base,
-		// The page cannot round the coarse clocks to linux.Tick.
 		Offered: 1<<linux.CLOCK_REALTIME | 1<<linux.CLOCK_MONOTONIC | 1<<linux.CLOCK_MONOTONIC_RAW |
-			1<<linux.CLOCK_BOOTTIME | 1<<linux.CLOCK_TAI,
+			1<<linux.CLOCK_REALTIME_COARSE | 1<<linux.CLOCK_MONOTONIC_COARSE | 1<<linux.CLOCK_BOOTTIME | 1<<linux.CLOCK_TAI,
 	}
 	c.Offset[linux.CLOCK_REALTIME] = uint64(k.clock.Wall)
+	c.Offset[linux.CLOCK_REALTIME_COARSE] = uint64(k.clock.Wall)
 	c.Offset[linux.CLOCK_TAI] = uint64(k.clock.Wall)
 	dataAt(k.sharedClock).Update(c)
 }

@@ -112,8 +112,19 @@ func (c *code) clockGettime() {
 	c.emit(0xb9, 0x00, 0xca, 0x9a, 0x3b) // mov ecx, 1000000000
 	c.emit(0x48, 0xf7, 0xf1)             // div rcx
 	c.emit(0x48, 0x89, 0x06)             // mov [rsi], rax
-	c.emit(0x48, 0x89, 0x56, 8)          // mov [rsi+8], rdx
-	c.emit(0x31, 0xc0, 0xc3)             // xor eax, eax; ret
+	c.emit(0x8d, 0x4f, 0xfb)             // lea ecx, [rdi-5]
+	c.emit(0x83, 0xf9, 1)                // cmp ecx, 1: CLOCK_REALTIME_COARSE is 5, CLOCK_MONOTONIC_COARSE is 6
+	c.ifAbove("fine")
+	c.emit(0x89, 0xd0)                   // mov eax, edx
+	c.emit(0x41, 0x89, 0xd1)             // mov r9d, edx
+	c.emit(0x31, 0xd2)                   // xor edx, edx
+	c.emit(0xb9, 0x00, 0x09, 0x3d, 0x00) // mov ecx, 4000000: linux.Tick, of which a second is a multiple
+	c.emit(0xf7, 0xf1)                   // div ecx
+	c.emit(0x41, 0x29, 0xd1)             // sub r9d, edx
+	c.emit(0x44, 0x89, 0xca)             // mov edx, r9d
+	c.label("fine")
+	c.emit(0x48, 0x89, 0x56, 8) // mov [rsi+8], rdx
+	c.emit(0x31, 0xc0, 0xc3)    // xor eax, eax; ret
 	c.label("update")
 	c.emit(0xf3, 0x90) // pause
 	c.jump("again")

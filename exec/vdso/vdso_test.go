@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"loam/abi/linux"
 )
 
 // TestSymbols: package debug/elf, an independent ELF reader, finds the functions.
@@ -106,6 +108,9 @@ func dataBytes(d *Data) []byte {
 	return append(b.bytes, make([]byte, pageSize-len(b.bytes))...)
 }
 
+// resultSize is the number of bytes that the program writes.
+const resultSize = 128
+
 // program returns an ELF file with the page of data and the vDSO at fixed addresses. Its code calls the functions of
 // the vDSO and writes their results to standard output.
 func program(t *testing.T, d *Data) []byte {
@@ -133,9 +138,11 @@ func program(t *testing.T, d *Data) []byte {
 	call("__vdso_time", results+64, 0)
 	call("__vdso_clock_gettime", 7, results+72) // the page does not have this clock: the vDSO makes the system call
 	call("__vdso_getcpu", results+88, results+92)
-	c.emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, 96)
+	call("__vdso_clock_gettime", 5, results+96)
+	call("__vdso_clock_gettime", 6, results+112)
+	c.emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, resultSize)
 	c.emit(binary.LittleEndian.AppendUint32(nil, results)...)
-	c.emit(0xba, 96, 0, 0, 0, 0x0f, 0x05)
+	c.emit(0xba, resultSize, 0, 0, 0, 0x0f, 0x05)
 	c.emit(0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05) // exit(0)
 	others := map[string]int{}
 	for _, n := range names {
@@ -164,7 +171,7 @@ func TestOnHost(t *testing.T) {
 	const shift, mult = 32, 1<<32*10/27 + 12345 // parameters for a counter of about 2.7 GHz
 	const base, offset = 123_456_789_012, 1_700_000_000_987_654_321
 	d := &Data{}
-	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offered: 0b11, Offset: [Clocks]uint64{offset}})
+	d.Update(Clock{Counter: 1000, Mult: mult, Shift: shift, Base: base, Offered: 0b110_0011, Offset: [Clocks]uint64{0: offset, 5: offset}})
 	d.OfferCPU()
 	out := run(t, d)
 	word := func(at int) uint64 { return binary.LittleEndian.Uint64(out[at:]) }
@@ -189,6 +196,12 @@ func TestOnHost(t *testing.T) {
 	if word(72) == 0 || word(80) >= 1e9 {
 		t.Errorf("CLOCK_BOOTTIME is %d.%09d", word(72), word(80))
 	}
+	for at, fine := range map[int]uint64{96: realtime, 112: monotonic} {
+		coarse := word(at)*1e9 + word(at+8)
+		if late := coarse + linux.Tick - fine; coarse%linux.Tick != 0 || late > uint64(time.Second) {
+			t.Errorf("the coarse clock at %d is %d, and the fine clock was %d before", at, coarse, fine)
+		}
+	}
 	if cpu := binary.LittleEndian.Uint32(out[88:]); cpu >= 4096 || binary.LittleEndian.Uint32(out[92:]) > 64 {
 		t.Errorf("CPU %d", cpu)
 	}
@@ -202,7 +215,7 @@ func run(t *testing.T, d *Data) []byte {
 		t.Fatal(err)
 	}
 	out, err := exec.Command(file).Output()
-	if err != nil || len(out) != 96 {
+	if err != nil || len(out) != resultSize {
 		t.Fatalf("%v, %d bytes", err, len(out))
 	}
 	return out
