@@ -118,7 +118,7 @@ func (c *code) clockGettime() {
 	c.emit(0x89, 0xd0)                   // mov eax, edx
 	c.emit(0x41, 0x89, 0xd1)             // mov r9d, edx
 	c.emit(0x31, 0xd2)                   // xor edx, edx
-	c.emit(0xb9, 0x00, 0x09, 0x3d, 0x00) // mov ecx, 4000000: linux.Tick, of which a second is a multiple
+	c.emit(0xb9, 0x00, 0x09, 0x3d, 0x00) // mov ecx, 4000000: linux.Tick, a divisor of a second
 	c.emit(0xf7, 0xf1)                   // div ecx
 	c.emit(0x41, 0x29, 0xd1)             // sub r9d, edx
 	c.emit(0x44, 0x89, 0xca)             // mov edx, r9d
