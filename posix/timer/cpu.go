@@ -28,7 +28,7 @@ type cpuTimer struct {
 // mostLook, each time that the clock has not advanced.
 const (
 	leastLook = 4 * time.Millisecond
-	mostLook  = 100 * time.Millisecond
+	mostLook  = 16 * time.Millisecond
 )
 
 // clockOfThread is a bit of the ID of a clock of CPU time: the clock belongs to a thread (pthread_getcpuclockid(3)).
