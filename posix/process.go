@@ -98,8 +98,8 @@ type Options struct {
 	Credentials Credentials
 	// Hostname is the host name that Uname returns.
 	Hostname string
-	// Clock reads the clock with an ID of clock_gettime(2), CLOCK_MONOTONIC or CLOCK_BOOTTIME. Timers
-	// of timerfd_create(2) expire by this clock.
+	// Clock reads the clock with an ID of clock_gettime(2): CLOCK_MONOTONIC, CLOCK_BOOTTIME, or the CPU time of the process. Timers
+	// expire by this clock. nil: all clocks read the time since New.
 	Clock func(id int) time.Duration
 	// Sender sends the signals of timers. If it is nil, timers that send signals are not supported.
 	Sender Sender
@@ -110,6 +110,10 @@ type Options struct {
 // New returns the first process of a new system. Its only descriptors are its standard streams. Its working directory is
 // the root directory.
 func New(o Options) *Process {
+	if o.Clock == nil {
+		start := time.Now()
+		o.Clock = func(int) time.Duration { return time.Since(start) }
+	}
 	p := &Process{
 		System: &System{net: o.Network, kernel: o.Kernel, missed: o.Missed, clock: o.Clock, newMemoryFS: o.NewMemory},
 		place:  &place{},
