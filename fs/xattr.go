@@ -44,7 +44,7 @@ func (v *View) Xattr(p Place, name string) ([]byte, error) {
 // SetXattr implements setxattr(2). Errors: EROFS, EPERM, EACCES, EOPNOTSUPP, EINVAL, and those of
 // Attributed.
 func (v *View) SetXattr(p Place, name string, value []byte, flags XattrFlags) error {
-	if name == CapabilityXattr && p.writable() == nil && !validCapabilities(value) {
+	if name == CapabilityXattr && p.writable() == nil && !linux.ValidVfsCapData(value) {
 		return linux.EINVAL
 	}
 	return v.changeXattr(p, name, func(n Attributed) error {
@@ -97,19 +97,6 @@ const (
 
 // CapabilityXattr is the attribute with the capabilities of a program file (capabilities(7)).
 const CapabilityXattr = securityXattr + "capability"
-
-// validCapabilities reports whether a value is a struct vfs_cap_data of version 2 or 3.
-func validCapabilities(value []byte) bool {
-	const (
-		size2, size3 = 20, 24 // sizes of the two versions
-		effective    = 1      // flag in the word that holds the version
-	)
-	if len(value) < size2 || value[0]&^effective != 0 || value[1] != 0 || value[2] != 0 {
-		return false
-	}
-	version := value[3]
-	return version == 2 && len(value) == size2 || version == 3 && len(value) == size3
-}
 
 // attributed returns the node that stores the extended attributes of a file, if the name is valid and v has the access w.
 // Errors: those of XattrName, EACCES, EOPNOTSUPP.

@@ -156,7 +156,7 @@ func (k *core) clockGettime(c *cpu, id int, addr uint64) int64 {
 	case threadTime:
 		t += k.threads.At(c.current).Used - c.chargedAt
 	}
-	t -= t % resolution(id)
+	t -= t % linux.ClockResolution(id)
 	*word(addr), *word(addr + 8) = uint64(t/1e9), uint64(t%1e9)
 	return 0
 }
@@ -191,14 +191,6 @@ func systemClock(id int) int {
 	return id
 }
 
-// resolution returns the resolution of a clock in nanoseconds.
-func resolution(id int) int64 {
-	if id == realtimeCoarse || id == monotonicCoarse {
-		return linux.Tick
-	}
-	return 1
-}
-
 // clockGetres implements clock_getres(2).
 func (k *core) clockGetres(id int, addr uint64) int64 {
 	id = systemClock(id)
@@ -210,7 +202,7 @@ func (k *core) clockGetres(id int, addr uint64) int64 {
 	case !k.touch(addr, 16, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	*word(addr), *word(addr + 8) = 0, uint64(resolution(id))
+	*word(addr), *word(addr + 8) = 0, uint64(linux.ClockResolution(id))
 	return 0
 }
 

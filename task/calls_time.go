@@ -23,7 +23,7 @@ var timeCalls = map[int]serveFunc{
 		if _, errno := t.clock(number(a.A1)); errno != 0 {
 			return 0, errno
 		}
-		return 0, t.put(a.A2, linux.SizeofTimespec, linux.Timespec{Nsec: account.Resolution(number(a.A1))}.Put)
+		return 0, t.put(a.A2, linux.SizeofTimespec, linux.Timespec{Nsec: linux.ClockResolution(number(a.A1))}.Put)
 	},
 	linux.SYS_GETTIMEOFDAY: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, t.put(a.A1, linux.SizeofTimeval, linux.NanoTimeval(time.Now().UnixNano()).Put)

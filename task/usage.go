@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/call"
+	"loam/posix/timer"
 	"loam/task/account"
 	"loam/task/family"
 	"loam/task/signal"
@@ -115,15 +116,15 @@ func times(t *Task, a call.Args) (uint64, linux.Errno) {
 
 // cpuClock returns the ID of a clock for Process.cpuTime: a clock of the calling thread gets the number of the thread.
 func (t *Task) cpuClock(id int) int {
-	if number, thread, _ := account.ParseClock(id); thread && number == 0 {
-		return account.ThreadClock(int(t.id))
+	if number, thread, _ := timer.ParseClock(id); thread && number == 0 {
+		return timer.ThreadClock(int(t.id))
 	}
 	return id
 }
 
 // cpuTime implements timer.CPUClock: it reads the clock of a process, or of a thread of p.
 func (p *Process) cpuTime(id int) (now time.Duration, ok bool) {
-	number, thread, ok := account.ParseClock(id)
+	number, thread, ok := timer.ParseClock(id)
 	s := p.system
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -89,6 +89,9 @@ var structures = []structure{
 	structureOf(processHeaders, "struct { struct __user_cap_data_struct low, high; }", SizeofCapData, (*CapData).Put, ParseCapData,
 		`Effective:low.effective,high.effective Permitted:low.permitted,high.permitted
 		Inheritable:low.inheritable,high.inheritable`),
+	structureOf(processHeaders, "struct vfs_ns_cap_data", SizeofVfsCapData, nil, ParseVfsCapData,
+		`Magic:magic_etc Permitted:data[0].permitted,data[1].permitted Inheritable:data[0].inheritable,data[1].inheritable
+		RootID:rootid`),
 	structureOf("signal.h", "stack_t", SizeofSigStack, (*SigStack).Put, ParseSigStack, "Addr:ss_sp Flags:ss_flags Size:ss_size"),
 	structureOf("asm/signal.h", "struct sigaction", SizeofKernelSigaction, (*KernelSigaction).Put, ParseKernelSigaction,
 		"Handler:sa_handler Flags:sa_flags Restorer:sa_restorer Mask:sa_mask"),

@@ -78,6 +78,43 @@ func (d CapData) Put(b []byte) {
 	}
 }
 
+// VfsCapData is struct vfs_ns_cap_data: the capabilities of a program file, as its attribute security.capability holds them
+// (capabilities(7)). Version 2 has no RootID.
+type VfsCapData struct {
+	Magic                  uint32 // version, and VFS_CAP_FLAGS_EFFECTIVE
+	Permitted, Inheritable uint64
+	RootID                 uint32
+}
+
+// Sizes of the two versions of struct vfs_ns_cap_data in bytes.
+const (
+	SizeofVfsCapData2 = 20
+	SizeofVfsCapData  = 24
+)
+
+// ParseVfsCapData decodes a valid struct vfs_ns_cap_data.
+func ParseVfsCapData(b []byte) VfsCapData {
+	c := VfsCapData{
+		Magic: le.Uint32(b), Permitted: uint64(le.Uint32(b[4:])) | uint64(le.Uint32(b[12:]))<<32,
+		Inheritable: uint64(le.Uint32(b[8:])) | uint64(le.Uint32(b[16:]))<<32,
+	}
+	if len(b) >= SizeofVfsCapData {
+		c.RootID = le.Uint32(b[20:])
+	}
+	return c
+}
+
+// ValidVfsCapData reports whether b is a struct vfs_ns_cap_data of version 2 or 3.
+func ValidVfsCapData(b []byte) bool {
+	switch len(b) {
+	case SizeofVfsCapData2:
+		return le.Uint32(b)&^VFS_CAP_FLAGS_EFFECTIVE == VFS_CAP_REVISION_2
+	case SizeofVfsCapData:
+		return le.Uint32(b)&^VFS_CAP_FLAGS_EFFECTIVE == VFS_CAP_REVISION_3
+	}
+	return false
+}
+
 // SigStack is stack_t (sigaltstack(2)).
 type SigStack struct {
 	Addr  uint64

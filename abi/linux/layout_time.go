@@ -10,6 +10,14 @@ var le = binary.LittleEndian
 // distributions (CONFIG_HZ=250).
 const Tick = 4_000_000
 
+// ClockResolution returns the resolution of a clock in nanoseconds (clock_getres(2)).
+func ClockResolution(clock int) int64 {
+	if clock == CLOCK_REALTIME_COARSE || clock == CLOCK_MONOTONIC_COARSE {
+		return Tick
+	}
+	return 1
+}
+
 // Timespec is struct timespec: a time in seconds and nanoseconds.
 type Timespec struct{ Sec, Nsec int64 }
 

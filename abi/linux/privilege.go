@@ -70,8 +70,8 @@ const (
 	CAP_MKNOD            = 27
 	CAP_NET_BIND_SERVICE = 10
 	CAP_NET_RAW          = 13
-	CAP_SETGID           = 6
 	CAP_SETFCAP          = 31
+	CAP_SETGID           = 6
 	CAP_SETPCAP          = 8
 	CAP_SETUID           = 7
 	CAP_SYS_ADMIN        = 21
@@ -80,6 +80,15 @@ const (
 	CAP_SYS_PTRACE       = 19
 	CAP_SYS_RESOURCE     = 24
 	CAP_SYS_TTY_CONFIG   = 26
+)
+
+// Versions and flags of the capabilities of a program file.
+//
+// headers: linux/capability.h
+const (
+	VFS_CAP_FLAGS_EFFECTIVE = 1
+	VFS_CAP_REVISION_2      = 0x02000000
+	VFS_CAP_REVISION_3      = 0x03000000
 )
 
 // Signals for user programs (SIGUSR1, SIGUSR2), I/O, exceeded resource limits, and timers of CPU time.

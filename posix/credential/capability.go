@@ -130,24 +130,14 @@ func (s Set) Exec(f File) (_ Set, secure bool, errno linux.Errno) {
 // ParseFile decodes the extended attribute security.capability (struct vfs_cap_data), and reports whether it is valid. It ignores
 // version 3 with a root ID other than 0: these capabilities are for another user namespace.
 func (f *File) ParseFile(b []byte) bool {
-	const (
-		version2, version3 = 0x02000000, 0x03000000
-		size2, size3       = 20, 24
-		effective          = 1
-	)
-	if len(b) < size2 {
+	if !linux.ValidVfsCapData(b) {
 		return false
 	}
-	word := func(i int) uint32 {
-		return uint32(b[4*i]) | uint32(b[4*i+1])<<8 | uint32(b[4*i+2])<<16 | uint32(b[4*i+3])<<24
-	}
-	switch magic := word(0); {
-	case magic&^effective == version2 && len(b) == size2, magic&^effective == version3 && len(b) == size3 && word(5) == 0:
-	default:
+	c := linux.ParseVfsCapData(b)
+	if c.RootID != 0 {
 		return false
 	}
-	f.Capabilities, f.Effective = true, word(0)&effective != 0
-	f.Permitted = Capabilities(word(1)) | Capabilities(word(3))<<32
-	f.Inheritable = Capabilities(word(2)) | Capabilities(word(4))<<32
+	f.Capabilities, f.Effective = true, c.Magic&linux.VFS_CAP_FLAGS_EFFECTIVE != 0
+	f.Permitted, f.Inheritable = Capabilities(c.Permitted), Capabilities(c.Inheritable)
 	return true
 }

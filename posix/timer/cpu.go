@@ -31,13 +31,10 @@ const (
 	mostLook  = 16 * time.Millisecond
 )
 
-// clockOfThread is a bit of the ID of a clock of CPU time: the clock belongs to a thread (pthread_getcpuclockid(3)).
-const clockOfThread = 1 << 2
-
 // newCPUTimer returns a timer that measures a clock with an ID.
 func newCPUTimer(id int, read CPUClock, notify func(n uint64)) *cpuTimer {
-	now := func() (time.Duration, bool) { return read(id) }
-	return &cpuTimer{thread: id < 0 && id&clockOfThread != 0, now: now, notify: notify}
+	_, thread, _ := ParseClock(id)
+	return &cpuTimer{thread: thread, now: func() (time.Duration, bool) { return read(id) }, notify: notify}
 }
 
 // Close stops the timer. The owner may hold its locks.

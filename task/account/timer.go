@@ -54,13 +54,5 @@ func CannotSleep(clock int) bool {
 	return false
 }
 
-// Resolution returns the resolution of a clock in nanoseconds (clock_getres(2)).
-func Resolution(clock int) int64 {
-	if clock == linux.CLOCK_REALTIME_COARSE || clock == linux.CLOCK_MONOTONIC_COARSE {
-		return linux.Tick
-	}
-	return 1
-}
-
 // Rounded rounds the time of a clock down to the clock's resolution.
-func Rounded(now int64, clock int) int64 { return now - now%Resolution(clock) }
+func Rounded(now int64, clock int) int64 { return now - now%linux.ClockResolution(clock) }

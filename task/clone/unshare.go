@@ -8,7 +8,7 @@ type Unshare struct{ Place, Descriptors, Mounts bool }
 
 // ParseUnshare checks the flags of unshare(2). alone is set if the process has only one thread, and admin if the caller has
 // CAP_SYS_ADMIN. Errors: EPERM for namespaces other than mount namespaces, as for a caller without privilege; EINVAL, also if
-// threads of the process share what the call would separate, which is not implemented.
+// the process has other threads: they share what the call would separate (see CAVEATS.md).
 func ParseUnshare(flags uint64, alone, admin bool) (u Unshare, errno linux.Errno) {
 	const (
 		ofThreads = linux.CLONE_THREAD | linux.CLONE_SIGHAND | linux.CLONE_VM // allowed without effect if there is one thread

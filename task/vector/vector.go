@@ -91,8 +91,7 @@ func advise(m *mem.Map, ranges []linux.Iovec, advice int) (done uint64, errno li
 
 // read reads an array of struct iovec. Errors: EINVAL, EFAULT.
 func read(m call.Memory, addr, count uint64) ([]linux.Iovec, linux.Errno) {
-	const most = 1024
-	if count > most {
+	if count > linux.UIO_MAXIOV {
 		return nil, linux.EINVAL
 	}
 	b := make([]byte, count*linux.SizeofIovec)

@@ -1,4 +1,4 @@
-package account
+package timer
 
 import "loam/abi/linux"
 
