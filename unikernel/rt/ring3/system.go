@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/arch/amd64"
 	"loam/exec"
 	"loam/fs/pseudo"
 	"loam/kernel/user"
@@ -37,6 +38,7 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables)
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
+		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
 	})
 	if err != nil {
 		return fmt.Errorf("/proc: %w", err)
