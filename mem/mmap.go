@@ -9,6 +9,7 @@ const (
 	MapSharedValidate = 0x03
 	mapType           = 0x0f
 	MapFixed          = 0x10
+	MapAnonymous      = 0x20
 	Map32Bit          = 0x40
 	MapGrowsDown      = 0x100
 	MapLocked         = 0x2000
@@ -16,12 +17,12 @@ const (
 	MapPopulate       = 0x8000
 	MapNonBlock       = 0x10000
 	MapStack          = 0x20000
+	MapHugeTLB        = 0x40000
 	MapFixedNoReplace = 0x100000
 
-	// known are the flags that MAP_SHARED_VALIDATE allows: all above, MAP_ANONYMOUS, MAP_DENYWRITE,
-	// MAP_EXECUTABLE, MAP_HUGETLB.
+	// known are the flags that MAP_SHARED_VALIDATE allows: all above, MAP_DENYWRITE, MAP_EXECUTABLE.
 	known = mapType | MapFixed | Map32Bit | MapGrowsDown | MapLocked | MapNoReserve | MapPopulate | MapNonBlock |
-		MapStack | MapFixedNoReplace | 0x20 | 0x800 | 0x1000 | 0x40000
+		MapStack | MapFixedNoReplace | MapAnonymous | MapHugeTLB | 0x800 | 0x1000
 )
 
 // Request is a call of mmap(2).
@@ -57,6 +58,10 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 	}
 	size := up(q.Length)
 	switch {
+	case q.Flags&(MapHugeTLB|MapAnonymous) == MapHugeTLB: // no file system has files of huge pages
+		return 0, false, linux.EINVAL
+	case q.Flags&MapHugeTLB != 0: // no huge pages are reserved, as by default on Linux
+		return 0, false, linux.ENOMEM
 	case size == 0:
 		return 0, false, linux.ENOMEM
 	case q.Offset+size < q.Offset:
@@ -114,9 +119,12 @@ func (m *Map) attributes(q Request, size uint64) (Flags, error) {
 			return 0, err
 		}
 	}
-	switch q.Flags & mapType {
+	switch kind := q.Flags & mapType; kind {
 	case MapShared, MapSharedValidate:
-		if q.Flags&mapType == MapSharedValidate && q.Flags&^known != 0 {
+		switch validates := kind == MapSharedValidate; {
+		case validates && q.Flags&MapAnonymous != 0:
+			return 0, linux.EINVAL
+		case validates && q.Flags&^known != 0:
 			return 0, linux.EOPNOTSUPP
 		}
 		flags |= SharedRegion

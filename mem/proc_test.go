@@ -222,3 +222,24 @@ func TestMapZero(t *testing.T) {
 		}
 	}
 }
+
+// No huge pages are reserved, no file consists of them, and MAP_SHARED_VALIDATE is only for files.
+func TestMapFlagsThatAreRefused(t *testing.T) {
+	m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+	for _, test := range []struct {
+		flags uint32
+		want  error
+	}{
+		{mem.MapPrivate | mem.MapAnonymous, nil},
+		{mem.MapPrivate | mem.MapAnonymous | mem.MapHugeTLB, linux.ENOMEM},
+		{mem.MapShared | mem.MapAnonymous | mem.MapHugeTLB, linux.ENOMEM},
+		{mem.MapPrivate | mem.MapHugeTLB, linux.EINVAL},
+		{mem.MapSharedValidate | mem.MapAnonymous, linux.EINVAL},
+		{mem.MapSharedValidate | mem.MapAnonymous | 1<<30, linux.EINVAL},
+		{mem.MapSharedValidate | 1<<30, linux.EOPNOTSUPP},
+	} {
+		if _, err := m.Mmap(mem.Request{Length: 2 << 20, Prot: rw, Flags: test.flags}); err != test.want {
+			t.Errorf("flags %x: %v, want %v", test.flags, err, test.want)
+		}
+	}
+}

@@ -84,7 +84,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	if err != nil {
 		return nil, err
 	}
-	space, err := p.newAddressSpace(plan.Layout)
+	space, err := p.newAddressSpace(plan.Layout, &i.creds)
 	if err != nil {
 		return nil, linux.ENOMEM
 	}

@@ -61,7 +61,7 @@ func (t *Task) setLimit(p *Process, resource uint64, to linux.Rlimit) linux.Errn
 // applyLimits passes the limits to the packages that enforce them. The caller holds System.mu.
 func (p *Process) applyLimits() {
 	if space := p.space.Load(); space != nil {
-		space.SetLimits(p.memoryLimits())
+		space.SetLimits(p.memoryLimits(p.creds()))
 	}
 	p.posix.SetLimits(p.limits[linux.RLIMIT_NOFILE].Cur, p.limits[linux.RLIMIT_FSIZE].Cur, p.limits[linux.RLIMIT_MSGQUEUE].Cur)
 	p.warned = 0

@@ -58,7 +58,7 @@ func (t *Task) adopt(c credential.Set, errno linux.Errno) (uint64, linux.Errno) 
 	if c.Has(linux.CAP_IPC_LOCK) != old.Has(linux.CAP_IPC_LOCK) {
 		t.process.system.mu.Lock()
 		if a := t.memory(); a != nil {
-			a.SetLimits(t.process.memoryLimits())
+			a.SetLimits(t.process.memoryLimits(t.process.creds()))
 		}
 		t.process.system.mu.Unlock()
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/mem"
 )
 
 // A process that gives up user 0 loses its rights on files and processes, and cannot get them back.
@@ -151,6 +152,19 @@ func TestCapabilities(t *testing.T) {
 		u.words(header, 1, 0)
 		is(t, "unknown version", u.call(linux.SYS_CAPGET, header, data), failed(linux.EINVAL))
 		is(t, "the known one", int64(u.load32(header)), linux.CAPABILITY_VERSION_3)
+		exit(u, 0)
+	})
+}
+
+// RLIMIT_MEMLOCK, 8 MiB by default, does not limit root, not even in the first process of the machine.
+func TestRootLocksAnyMemory(t *testing.T) {
+	run(t, func(u *user) {
+		const size, nobody = 16 << 20, 65534
+		at := uint64(u.call(linux.SYS_MMAP, 0, size, linux.PROT_NONE, linux.MAP_PRIVATE|linux.MAP_ANONYMOUS, 1<<64-1, 0))
+		is(t, "mlock2", u.call(linux.SYS_MLOCK2, at, size, mem.MlockOnFault), 0)
+		is(t, "munlock", u.call(linux.SYS_MUNLOCK, at, size), 0)
+		is(t, "setuid", u.call(linux.SYS_SETUID, nobody), 0)
+		is(t, "mlock2 of another user", u.call(linux.SYS_MLOCK2, at, size, mem.MlockOnFault), failed(linux.ENOMEM))
 		exit(u, 0)
 	})
 }

@@ -102,14 +102,14 @@ func (p *Process) Signal(n int) {
 	p.send(nil, signal.Info{Signal: signal.Number(n), Code: signal.CodeUser})
 }
 
-// newAddressSpace returns empty memory with one user.
-func (p *Process) newAddressSpace(layout mem.Layout) (*addressSpace, error) {
+// newAddressSpace returns empty memory with one user, for a process with credentials c.
+func (p *Process) newAddressSpace(layout mem.Layout, c *credential.Set) (*addressSpace, error) {
 	tables, err := p.system.config.Machine.NewSpace()
 	if err != nil {
 		return nil, err
 	}
 	p.system.mu.Lock()
-	limits := p.memoryLimits()
+	limits := p.memoryLimits(c)
 	p.system.mu.Unlock()
 	a := &addressSpace{Space: tables, Map: mem.New(mem.Config{
 		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: limits,
@@ -118,12 +118,12 @@ func (p *Process) newAddressSpace(layout mem.Layout) (*addressSpace, error) {
 	return a, nil
 }
 
-// memoryLimits returns the limits of memory. The caller holds System.mu.
-func (p *Process) memoryLimits() mem.Limits {
+// memoryLimits returns the limits of memory for a process with credentials c. The caller holds System.mu.
+func (p *Process) memoryLimits(c *credential.Set) mem.Limits {
 	return mem.Limits{
 		AS: p.limits[linux.RLIMIT_AS].Cur, Data: p.limits[linux.RLIMIT_DATA].Cur,
 		Stack: p.limits[linux.RLIMIT_STACK].Cur, Memlock: p.limits[linux.RLIMIT_MEMLOCK].Cur,
-		LockAny: p.creds() != nil && p.creds().Has(linux.CAP_IPC_LOCK),
+		LockAny: c.Has(linux.CAP_IPC_LOCK),
 	}
 }
 

@@ -51,3 +51,6 @@ func asRoot(t *testing.T, why string) {
 
 // A program of the host finds the libraries and the data that the C library opens at run time.
 func TestLinuxHostFiles(t *testing.T) { compareC(t, "hostfiles") }
+
+// /proc/cpuinfo describes the processor as the instruction CPUID does.
+func TestLinuxCPUInfo(t *testing.T) { compareC(t, "cpuinfo") }

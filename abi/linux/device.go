@@ -21,3 +21,9 @@ const EXT4_IOC_RESIZE_FS = 0x40086610
 const (
 	RNDGETENTCNT = 0x80045200
 )
+
+// FICLONE and FICLONERANGE are the requests of ioctl(2) that make two files share content (linux/fs.h).
+const (
+	FICLONE      = 0x40049409
+	FICLONERANGE = 0x4020940d
+)

@@ -1,6 +1,7 @@
 package call
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"loam/abi/linux"
@@ -248,6 +249,11 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 			errno = c.Process.Grow(descriptor, blocks)
 		}
 		return fail(errno)
+	case request == linux.FICLONE:
+		return fail(c.clone(fd(a.A3), descriptor))
+	case request == linux.FICLONERANGE:
+		source, errno := parse(c, a.A3, 32, le.Uint64) // the first field of struct file_clone_range
+		return fail(cmp.Or(errno, c.clone(fd(source), descriptor)))
 	case file.DiskResult(request) > 0:
 		return c.diskRequest(descriptor, request, a.A3)
 	case posix.IsInterfaceRequest(request):
@@ -274,6 +280,14 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		_, errno = c.Process.Ioctl(descriptor, request, int(int32(n)))
 	}
 	return fail(errno)
+}
+
+// clone returns the error of a request that makes two files share content. No file system of Loam can do this. A copy of no bytes
+// finds the errors of the two files.
+func (c Caller) clone(from, to int) linux.Errno {
+	var start int64
+	_, errno := c.Process.CopyFileRange(from, &start, to, &start, 0)
+	return cmp.Or(errno, linux.EOPNOTSUPP)
 }
 
 // diskRequest makes a request about a block device, and writes its result to addr.

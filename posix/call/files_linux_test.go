@@ -300,3 +300,22 @@ func TestLocksAsOnLinux(t *testing.T) {
 	s.call(linux.SYS_FCNTL, f, linux.F_OFD_SETLK, at(0x100)) // l_pid must be 0
 	asOnLinux(t, s)
 }
+
+// No file system of Loam, as few of Linux, makes files share content. The errors of the descriptors come first.
+func TestRequestsToCloneAsOnLinux(t *testing.T) {
+	s := &sequence{}
+	file := s.file("file", "content")
+	name, dir := s.text("file"), s.text(".")
+	readable := s.open(linux.SYS_OPENAT, here, name, linux.O_RDONLY, 0)
+	writable := s.open(linux.SYS_OPENAT, here, name, linux.O_WRONLY, 0)
+	appending := s.open(linux.SYS_OPENAT, here, name, linux.O_RDWR|linux.O_APPEND, 0)
+	folder := s.open(linux.SYS_OPENAT, here, dir, linux.O_RDONLY|linux.O_DIRECTORY, 0)
+	all := []uint64{file, readable, writable, appending, folder, 999}
+	for _, to := range all {
+		for _, from := range all {
+			s.call(linux.SYS_IOCTL, to, linux.FICLONE, from)
+		}
+		s.call(linux.SYS_IOCTL, to, linux.FICLONERANGE, noAddress)
+	}
+	asOnLinux(t, s)
+}

@@ -11,8 +11,8 @@ import (
 // unchanged is the argument -1 of setresuid(2) and similar calls, which leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
-// mostGroups is the largest number of supplementary groups (NGROUPS_MAX).
-const mostGroups = 65536
+// MaxGroups is the largest number of supplementary groups (NGROUPS_MAX).
+const MaxGroups = 65536
 
 // SetUID implements setuid(2). Errors: EINVAL, EPERM.
 func (s Set) SetUID(id uint32) (Set, linux.Errno) {
@@ -186,7 +186,7 @@ func (s Set) SetGroups(groups []uint32) (Set, linux.Errno) {
 	switch {
 	case !s.Has(linux.CAP_SETGID):
 		return s, linux.EPERM
-	case len(groups) > mostGroups || slices.Contains(groups, unchanged):
+	case len(groups) > MaxGroups || slices.Contains(groups, unchanged):
 		return s, linux.EINVAL
 	}
 	s.Groups = slices.Clone(groups)

@@ -30,8 +30,8 @@ type watch struct {
 }
 
 const (
-	// maxQueued limits the number of queued events (max_queued_events of proc(5)).
-	maxQueued = 16384
+	// MaxQueued limits the number of queued events (max_queued_events of proc(5)).
+	MaxQueued = 16384
 
 	inotifyHeader = 16 // size of struct inotify_event without the name, in bytes; the size of a name is a multiple of it
 
@@ -178,9 +178,9 @@ func (i *Inotify) forget(n fs.Node, w *watch) {
 // takes the place of all further events.
 func (i *Inotify) put(watch int32, mask, cookie uint32, name string) {
 	switch {
-	case len(i.waiting) > maxQueued:
+	case len(i.waiting) > MaxQueued:
 		return
-	case len(i.waiting) == maxQueued:
+	case len(i.waiting) == MaxQueued:
 		watch, mask, cookie, name = -1, linux.IN_Q_OVERFLOW, 0, ""
 	}
 	padded := 0

@@ -129,11 +129,10 @@ func getgroups(t Caller, a call.Args) (uint64, linux.Errno) {
 
 // setgroups implements setgroups(2). Errors: EPERM, EINVAL, EFAULT.
 func setgroups(t Caller, a call.Args) (uint64, linux.Errno) {
-	const most = 65536
 	if _, errno := t.Identity().SetGroups(nil); errno != 0 {
 		return 0, errno
 	}
-	if a.A1 > most {
+	if a.A1 > credential.MaxGroups {
 		return 0, linux.EINVAL
 	}
 	b := make([]byte, 4*a.A1)

@@ -22,3 +22,9 @@ func nanoseconds(ticks uint64) int64 {
 	high, low := bits.Mul64(ticks, kernel.ClockScale())
 	return int64(high<<32 | low>>32)
 }
+
+// counterFrequency returns the frequency of the time stamp counter in hertz.
+func counterFrequency() uint64 {
+	const second, fraction = 1e9, 32 // nanoseconds, and the fraction bits of the scale
+	return second << fraction / kernel.ClockScale()
+}

@@ -3,10 +3,12 @@ package ring3
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"time"
 
 	"loam/abi/linux"
+	"loam/arch/amd64"
 	"loam/exec"
 	"loam/fs/pseudo"
 	"loam/kernel/user"
@@ -37,6 +39,8 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables)
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
+		maps.Copy(p.Replaced, procfs.Settings())
+		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
 	})
 	if err != nil {
 		return fmt.Errorf("/proc: %w", err)

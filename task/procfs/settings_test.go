@@ -1,0 +1,26 @@
+package procfs
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// The files exist on Linux, too, and have the same number of words. Limits that no administrator can change are equal.
+func TestSettingsAsLinux(t *testing.T) {
+	settings := Settings()
+	for path, text := range settings {
+		want, err := os.ReadFile("/proc/" + path)
+		if path == "modules" || path == "swaps" || os.IsNotExist(err) {
+			continue // they have one line for each module and file, or the host's kernel has no such feature
+		}
+		if err != nil || len(strings.Fields(string(want))) != len(strings.Fields(text())) {
+			t.Errorf("%s: %q, and on Linux %q, %v", path, text(), want, err)
+		}
+	}
+	for path, want := range map[string]string{"sys/kernel/cap_last_cap": "40\n", "sys/kernel/ngroups_max": "65536\n", "sys/vm/max_map_count": "65530\n"} {
+		if got := settings[path](); got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}
