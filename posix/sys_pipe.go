@@ -13,24 +13,27 @@ import (
 // Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
 // EMFILE.
 func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
-	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK|linux.O_DIRECT) != 0 {
 		return fds, linux.EINVAL
 	}
 	reader, writer := pipe.New(uint64(p.serial.Next()))
+	writer.SetFlags(fs.Flags(flags))
 	cloexec := flags&linux.O_CLOEXEC != 0
-	flags &= linux.O_NONBLOCK
-	if fds[0], errno = p.installWith(reader, flags|linux.O_RDONLY, cloexec); errno != 0 {
+	if fds[0], errno = p.installWith(reader, flags&linux.O_NONBLOCK|linux.O_RDONLY, cloexec); errno != 0 {
 		writer.Close()
 		return fds, errno
 	}
-	if fds[1], errno = p.installWith(writer, flags|linux.O_WRONLY, cloexec); errno != 0 {
+	if fds[1], errno = p.installWith(writer, flags&^linux.O_CLOEXEC|linux.O_WRONLY, cloexec); errno != 0 {
 		p.Close(fds[0])
 	}
 	return fds, errno
 }
 
-// openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE.
+// openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE, EINVAL for O_DIRECT, which only F_SETFL can set.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
+	if flags&linux.O_DIRECT != 0 {
+		return -1, linux.EINVAL
+	}
 	e, errno := p.pipes.OpenFIFO(node, flags, p.Waiting())
 	if errno != 0 {
 		return -1, errno

@@ -11,6 +11,9 @@ func TestLinuxMessageQueues(t *testing.T) { compareC(t, "mqueue") }
 // Futexes with priority inheritance, and waits for several futexes, behave as on Linux.
 func TestLinuxPIFutexes(t *testing.T) { compareC(t, "pifutex") }
 
+// Pipes count pages and keep packets apart as on Linux.
+func TestLinuxPipes(t *testing.T) { compareC(t, "pipepages") }
+
 // Owners of files receive SIGIO and SIGURG as on Linux.
 func TestLinuxFileSignals(t *testing.T) { compareC(t, "sigio") }
 
