@@ -97,17 +97,18 @@ func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	return e.Writes(), 0
 }
 
-// WriteNow implements write(2), but does not wait if flags has SPLICE_F_NONBLOCK.
+// WriteNow writes a part of b to a pipe, as much as there is room for. It waits for room for the first bytes, unless flags has
+// SPLICE_F_NONBLOCK.
 func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
 	}
-	if flags&pipe.Nonblock == 0 {
-		return p.WriteOpened(o, b)
+	n, errno := o.Write(b)
+	if errno != 0 && flags&pipe.Nonblock == 0 {
+		return p.WriteOpened(o, b[:min(len(b), pipe.Atomic)])
 	}
-	p.keepSafe(o, len(b))
-	return o.Write(b)
+	return n, errno
 }
 
 // ReadNow implements read(2), but does not wait if flags has SPLICE_F_NONBLOCK.

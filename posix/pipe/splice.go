@@ -98,10 +98,19 @@ func moveWhenReady(from, to *file.Description, task file.Task, move func() (int,
 	}
 }
 
-// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets.
+// NotDirectory returns the error of splice(2) and sendfile(2) for an error of a read: EINVAL for a directory.
+func NotDirectory(errno linux.Errno) linux.Errno {
+	if errno == linux.EISDIR {
+		return linux.EINVAL
+	}
+	return errno
+}
+
+// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets, and for a directory.
 func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if s.Offset == nil {
-		return s.Read(b)
+		n, errno := s.Read(b)
+		return n, NotDirectory(errno)
 	}
 	n, errno := s.ReadAt(b, *s.Offset)
 	if errno == linux.ESPIPE || *s.Offset < 0 {
@@ -110,7 +119,7 @@ func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if errno == 0 {
 		*s.Offset += int64(n)
 	}
-	return n, errno
+	return n, NotDirectory(errno)
 }
 
 // give writes to the file. Errors: EINVAL if an offset was passed for a file without offsets.

@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static char block[1 << 20];
@@ -175,6 +177,26 @@ static void copies(void)
 	close(f);
 }
 
+/* A blocking vmsplice waits for room, but not for more room after its first bytes. */
+static void mapped(void)
+{
+	static char memory[2][1 << 17] __attribute__((aligned(4096)));
+	int p[2];
+	alarm(100);
+	open_pipe(p, 0);
+	fcntl(p[1], F_SETFL, 0);
+	struct iovec v[2] = {{memory[0], sizeof memory[0]}, {memory[1], sizeof memory[1]}};
+	show("vmsplice", p, vmsplice(p[1], v, 2, 0));
+	show("vmsplice without waiting", p, vmsplice(p[1], v, 2, SPLICE_F_NONBLOCK));
+	show("read", p, read(p[0], block, 8192));
+	show("vmsplice to two pages", p, vmsplice(p[1], v, 2, 0));
+	close(p[0]);
+	signal(SIGPIPE, SIG_IGN);
+	long n = vmsplice(p[1], v, 2, 0);
+	printf("vmsplice without a reader: %ld %s\n", n, strerror(errno));
+	close(p[1]);
+}
+
 static void named(void)
 {
 	char dir[] = "/tmp/pipepages-XXXXXX", path[60];
@@ -201,5 +223,6 @@ int main(void)
 	resized();
 	packets();
 	copies();
+	mapped();
 	named();
 }
