@@ -51,27 +51,31 @@ func TestSpliceErrors(t *testing.T) {
 	p := files(t)
 	r, w := newPipe(t, p, 0)
 	r2, w2 := newPipe(t, p, 0)
-	fd, _ := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
+	file, _ := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
 	log, _ := p.OpenAt(linux.AT_FDCWD, "log", create|linux.O_APPEND, 0o644)
 	closed, lonely := newPipe(t, p, 0)
 	p.Close(closed)
 	write(t, p, w2, "x")
+	dir := fd(t)(p.OpenAt(linux.AT_FDCWD, "/", linux.O_RDONLY, 0))
 	at := int64(0)
 	for name, c := range map[string]struct {
 		got  func() (int, Errno)
 		want Errno
 	}{
-		"no pipe":            {func() (int, Errno) { return p.Splice(fd, nil, fd, nil, 1, 0) }, linux.EINVAL},
+		"no pipe":            {func() (int, Errno) { return p.Splice(file, nil, file, nil, 1, 0) }, linux.EINVAL},
 		"one pipe":           {func() (int, Errno) { return p.Splice(r, nil, w, nil, 1, 0) }, linux.EINVAL},
-		"offset of a pipe":   {func() (int, Errno) { return p.Splice(r, &at, fd, nil, 1, 0) }, linux.ESPIPE},
-		"wrong end":          {func() (int, Errno) { return p.Splice(w, nil, fd, nil, 1, 0) }, linux.EBADF},
+		"offset of a pipe":   {func() (int, Errno) { return p.Splice(r, &at, file, nil, 1, 0) }, linux.ESPIPE},
+		"wrong end":          {func() (int, Errno) { return p.Splice(w, nil, file, nil, 1, 0) }, linux.EBADF},
 		"closed":             {func() (int, Errno) { return p.Splice(99, nil, w, nil, 1, 0) }, linux.EBADF},
-		"unknown flag":       {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, 16) }, linux.EINVAL},
-		"empty":              {func() (int, Errno) { return p.Splice(r, nil, fd, nil, 1, pipe.Nonblock) }, linux.EAGAIN},
+		"unknown flag":       {func() (int, Errno) { return p.Splice(r, nil, file, nil, 1, 16) }, linux.EINVAL},
+		"empty":              {func() (int, Errno) { return p.Splice(r, nil, file, nil, 1, pipe.Nonblock) }, linux.EAGAIN},
 		"to what appends":    {func() (int, Errno) { return p.Splice(r2, nil, log, nil, 1, 0) }, linux.EINVAL},
 		"nobody reads":       {func() (int, Errno) { return p.Splice(r2, nil, lonely, nil, 1, 0) }, linux.EPIPE},
-		"file, nobody reads": {func() (int, Errno) { return p.Splice(fd, nil, lonely, nil, 1, 0) }, linux.EPIPE},
-		"tee of a file":      {func() (int, Errno) { return p.Tee(fd, w, 1, 0) }, linux.EINVAL},
+		"file, nobody reads": {func() (int, Errno) { return p.Splice(file, nil, lonely, nil, 1, 0) }, linux.EPIPE},
+		"a directory":        {func() (int, Errno) { return p.Splice(dir, nil, w, nil, 1, 0) }, linux.EINVAL},
+		"directory, offset":  {func() (int, Errno) { return p.Splice(dir, &at, w, nil, 1, 0) }, linux.EINVAL},
+		"sent directory":     {func() (int, Errno) { return p.Sendfile(file, dir, nil, 1) }, linux.EINVAL},
+		"tee of a file":      {func() (int, Errno) { return p.Tee(file, w, 1, 0) }, linux.EINVAL},
 		"tee to itself":      {func() (int, Errno) { return p.Tee(r, w, 1, 0) }, linux.EINVAL},
 		"tee of nothing":     {func() (int, Errno) { return p.Tee(r, w2, 1, pipe.Nonblock) }, linux.EAGAIN},
 	} {

@@ -230,7 +230,7 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	}
 	done, errno := p.sendFrom(f, out, at, n)
 	if errno != 0 {
-		return -1, errno
+		return -1, pipe.NotDirectory(errno)
 	}
 	return done, f.advance(offset, at+int64(done))
 }

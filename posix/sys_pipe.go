@@ -13,24 +13,27 @@ import (
 // Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
 // EMFILE.
 func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
-	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK) != 0 {
+	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK|linux.O_DIRECT) != 0 {
 		return fds, linux.EINVAL
 	}
 	reader, writer := pipe.New(uint64(p.serial.Next()))
+	writer.SetFlags(fs.Flags(flags))
 	cloexec := flags&linux.O_CLOEXEC != 0
-	flags &= linux.O_NONBLOCK
-	if fds[0], errno = p.installWith(reader, flags|linux.O_RDONLY, cloexec); errno != 0 {
+	if fds[0], errno = p.installWith(reader, flags&linux.O_NONBLOCK|linux.O_RDONLY, cloexec); errno != 0 {
 		writer.Close()
 		return fds, errno
 	}
-	if fds[1], errno = p.installWith(writer, flags|linux.O_WRONLY, cloexec); errno != 0 {
+	if fds[1], errno = p.installWith(writer, flags&^linux.O_CLOEXEC|linux.O_WRONLY, cloexec); errno != 0 {
 		p.Close(fds[0])
 	}
 	return fds, errno
 }
 
-// openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE.
+// openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE, EINVAL for O_DIRECT, which only F_SETFL can set.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
+	if flags&linux.O_DIRECT != 0 {
+		return -1, linux.EINVAL
+	}
 	e, errno := p.pipes.OpenFIFO(node, flags, p.Waiting())
 	if errno != 0 {
 		return -1, errno
@@ -94,17 +97,18 @@ func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	return e.Writes(), 0
 }
 
-// WriteNow implements write(2), but does not wait if flags has SPLICE_F_NONBLOCK.
+// WriteNow writes a part of b to a pipe, as much as there is room for. It waits for room for the first bytes, unless flags has
+// SPLICE_F_NONBLOCK.
 func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
 		return -1, errno
 	}
-	if flags&pipe.Nonblock == 0 {
-		return p.WriteOpened(o, b)
+	n, errno := o.Write(b)
+	if errno != 0 && flags&pipe.Nonblock == 0 {
+		return p.WriteOpened(o, b[:min(len(b), pipe.Atomic)])
 	}
-	p.keepSafe(o, len(b))
-	return o.Write(b)
+	return n, errno
 }
 
 // ReadNow implements read(2), but does not wait if flags has SPLICE_F_NONBLOCK.

@@ -63,8 +63,10 @@ const (
 	IP_RECVERR                = 11
 	IP_RECVERR_RFC4884        = 26
 	IP_RECVORIGDSTADDR        = 20
+	IP_RECVOPTS               = 6
 	IP_RECVTOS                = 13
 	IP_RECVTTL                = 12
+	IP_RETOPTS                = 7
 	IP_TOS                    = 1
 	IP_TTL                    = 2
 	IP_UNBLOCK_SOURCE         = 37

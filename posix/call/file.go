@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/file"
+	"loam/posix/pipe"
 )
 
 // System calls that accept a descriptor of any kind.
@@ -403,7 +404,11 @@ func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 	case errno != 0:
 		return fail(errno)
 	case into:
-		return c.sendVector(a, func(b []byte) (int, linux.Errno) { return c.Process.WriteNow(fd(a.A1), b, flags) })
+		return c.sendVector(a, func(b []byte) (int, linux.Errno) {
+			n, errno := c.Process.WriteNow(fd(a.A1), b, flags)
+			flags |= pipe.Nonblock // for the pieces after the first one
+			return n, errno
+		})
 	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }

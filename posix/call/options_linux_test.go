@@ -90,6 +90,8 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 		{linux.IPPROTO_IP, linux.IP_PKTINFO, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IP, linux.IP_RECVTTL, []uint32{1, 7, 0}},
 		{linux.IPPROTO_IP, linux.IP_RECVTOS, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_RECVOPTS, []uint32{7, 0}},
+		{linux.IPPROTO_IP, linux.IP_RETOPTS, []uint32{7, 0}},
 		{linux.IPPROTO_IP, linux.IP_ORIGDSTADDR, []uint32{7, 0}},
 		{linux.IPPROTO_IP, linux.IP_FREEBIND, []uint32{7, 0}},
 		{linux.IPPROTO_IP, linux.IP_BIND_ADDRESS_NO_PORT, []uint32{7, 0}},

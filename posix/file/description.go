@@ -70,7 +70,6 @@ type direct interface {
 	IsStream() bool
 	ReadAt(b []byte, offset int64) (int, error)
 	WriteAt(b []byte, offset int64) (int, error)
-	SetFlags(fs.Flags)
 }
 
 // NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
@@ -111,9 +110,9 @@ func (o *Description) SetNonblocking(on bool) {
 // settable is the set of status flags that F_SETFL can change.
 const settable = linux.O_APPEND | linux.O_NONBLOCK | linux.O_NOATIME
 
-// SetFlags implements F_SETFL. Only a file of the tree has O_DIRECT.
+// SetFlags implements F_SETFL. Only files of the tree and pipes have O_DIRECT.
 func (o *Description) SetFlags(flags int) {
-	f, ok := o.File.(direct)
+	f, ok := o.File.(interface{ SetFlags(fs.Flags) })
 	mask := settable
 	if ok {
 		mask |= linux.O_DIRECT

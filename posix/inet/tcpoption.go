@@ -94,6 +94,8 @@ var tcpHarmless = map[socket.OptionName]bool{
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_PKTINFO}:              true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVOPTS}:             true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RETOPTS}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTTL}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVTOS}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_ORIGDSTADDR}:          true,

@@ -52,10 +52,13 @@ var udpIntOptions = map[socket.OptionName]socket.IntOption[udpOpts]{
 // effect: a read costs no more than a function call, so combining datagrams saves little.
 var groOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_GRO}
 
-// udpHarmless are options that a program can set and read but that have no effect. All read as 0 or 1.
+// udpHarmless are options that a program can set and read but that have no effect. All read as 0 or 1. IP_RECVOPTS and IP_RETOPTS,
+// which ping sets, request messages with the IPv4 options of a packet; the stack does not pass these options on.
 var udpHarmless = map[socket.OptionName]bool{
 	{Level: linux.SOL_SOCKET, Name: linux.SO_KEEPALIVE}:            true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_FREEBIND}:             true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RECVOPTS}:             true,
+	{Level: linux.IPPROTO_IP, Name: linux.IP_RETOPTS}:              true,
 	{Level: linux.IPPROTO_IP, Name: linux.IP_BIND_ADDRESS_NO_PORT}: true,
 }
 

@@ -3,13 +3,14 @@
 //
 // A write of at most Atomic bytes is atomic. A write to a pipe without readers fails with EPIPE and raises no SIGPIPE.
 //
-// end.go has the two ends of a pipe, fifo.go the FIFOs, and splice.go the calls on two files.
+// end.go has the two ends of a pipe, pages.go the buffer between them, fifo.go the FIFOs, and splice.go the calls on two files.
 package pipe
 
 import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -18,8 +19,8 @@ import (
 
 // Sizes of pipes in bytes (pipe(7)).
 const (
-	Size   = 65536 // capacity of a new pipe
-	Atomic = 4096  // PIPE_BUF
+	Size   = 16 * pageSize // capacity of a new pipe
+	Atomic = pageSize      // PIPE_BUF
 )
 
 // pipe is the buffer that the two ends share. A FIFO may have several ends of each kind, or only one
@@ -27,24 +28,23 @@ const (
 type pipe struct {
 	inode uint64
 	mu    sync.Mutex // guards the fields below
-	size  int        // capacity, a multiple of the page size
-	ring  []byte     // size bytes, allocated by the first write
-	start int        // offset of the oldest unread byte in ring
-	held  int        // number of unread bytes
-	ends  [2]int     // number of open readers and of open writers
-	since [2]uint64  // number of readers and of writers that were ever opened
+	pages
+	ends  [2]int    // number of open readers and of open writers
+	since [2]uint64 // number of readers and of writers that were ever opened
 	// watched holds the wait queues of the readers and of the writers. A change replaces a slice.
 	watched [2][]*file.Queue
 }
 
 // End is one end of a pipe. A FIFO opened with O_RDWR is the read end and the write end at once.
 type End struct {
-	pipe   *pipe
-	does   [2]bool // whether the end reads, and whether it writes
-	q      file.Queue
-	before [2]uint64 // pipe.since when the end was opened
-	node   fs.Node   // node of the FIFO; nil for a pipe
-	closed func()    // called after the end is closed; nil for a pipe
+	pipe *pipe
+	does [2]bool // whether the end reads, and whether it writes
+	q    file.Queue
+	// packets is set while the end has O_DIRECT: a write of up to a page is then a packet, which one read takes.
+	packets atomic.Bool
+	before  [2]uint64 // pipe.since when the end was opened
+	node    fs.Node   // node of the FIFO; nil for a pipe
+	closed  func()    // called after the end is closed; nil for a pipe
 }
 
 const (
@@ -54,9 +54,11 @@ const (
 
 // New returns the read end and the write end of a new pipe with an inode number.
 func New(inode uint64) (reader, writer *End) {
-	shared := &pipe{inode: inode, size: Size}
+	shared := newPipe(inode)
 	return shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})
 }
+
+func newPipe(inode uint64) *pipe { return &pipe{inode: inode, pages: pages{capacity: Size / pageSize}} }
 
 // newEnd opens an end.
 func (p *pipe) newEnd(does [2]bool) *End {
@@ -85,10 +87,6 @@ func (p *pipe) notify(kind int, e file.Events) {
 		q.Notify(e)
 	}
 }
-
-// full reports whether a write of Atomic bytes finds no room. Writers wait only for a full pipe, so a read from a pipe that is not
-// full need not notify them. The caller holds mu.
-func (p *pipe) full() bool { return p.size-p.held < Atomic }
 
 // owned reports whether a write end has an owner, which gets a signal for each read. The caller holds mu.
 func (p *pipe) owned() bool { return slices.ContainsFunc(p.watched[writes], (*file.Queue).Owned) }
@@ -139,19 +137,15 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 	}
 	p := e.pipe
 	p.mu.Lock()
-	n := min(len(b), p.held)
-	if n == 0 {
+	if p.held == 0 {
 		defer p.mu.Unlock()
 		if p.ends[writes] == 0 {
 			return 0, 0
 		}
 		return 0, linux.EAGAIN
 	}
-	first := copy(b[:n], p.ring[p.start:])
-	copy(b[first:n], p.ring)
 	was := p.full() || p.owned()
-	p.start = (p.start + n) % p.size
-	p.held -= n
+	n := p.read(b)
 	p.mu.Unlock()
 	if was {
 		p.notify(writes, file.PollOut)
@@ -167,28 +161,18 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 		return 0, linux.EBADF
 	}
 	p.mu.Lock()
-	room := p.size - p.held
-	switch {
-	case p.ends[reads] == 0:
+	if p.ends[reads] == 0 {
 		p.mu.Unlock()
 		return 0, linux.EPIPE
-	case len(b) == 0:
-		p.mu.Unlock()
-		return 0, 0
-	case room == 0 || len(b) <= Atomic && room < len(b):
-		p.mu.Unlock()
+	}
+	n := p.write(b, e.packets.Load())
+	p.mu.Unlock()
+	switch {
+	case n > 0:
+		p.notify(reads, file.PollIn)
+	case len(b) > 0:
 		return 0, linux.EAGAIN
 	}
-	if p.ring == nil {
-		p.ring = make([]byte, p.size)
-	}
-	n := min(len(b), room)
-	end := (p.start + p.held) % p.size
-	first := copy(p.ring[end:], b[:n])
-	copy(p.ring, b[first:n])
-	p.held += n
-	p.mu.Unlock()
-	p.notify(reads, file.PollIn)
 	return n, 0
 }
 
@@ -233,6 +217,9 @@ func (e *End) Name() string { return fmt.Sprintf("pipe:[%d]", e.pipe.inode) }
 // Reads reports whether this is a read end, and Writes whether it is a write end.
 func (e *End) Reads() bool  { return e.does[reads] }
 func (e *End) Writes() bool { return e.does[writes] }
+
+// SetFlags implements F_SETFL.
+func (e *End) SetFlags(f fs.Flags) { e.packets.Store(f&fs.Direct != 0) }
 
 // Asynchronous implements file.Asynchronous.
 func (e *End) Asynchronous() {}

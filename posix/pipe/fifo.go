@@ -25,7 +25,7 @@ func (s *System) enter(n fs.Node, inode uint64) *pipe {
 		s.open, s.users = make(map[fs.Node]*pipe), make(map[fs.Node]int)
 	}
 	if s.open[n] == nil {
-		s.open[n] = &pipe{inode: inode, size: Size}
+		s.open[n] = newPipe(inode)
 	}
 	s.users[n]++
 	return s.open[n]

@@ -98,10 +98,19 @@ func moveWhenReady(from, to *file.Description, task file.Task, move func() (int,
 	}
 }
 
-// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets.
+// NotDirectory returns the error of splice(2) and sendfile(2) for an error of a read: EINVAL for a directory.
+func NotDirectory(errno linux.Errno) linux.Errno {
+	if errno == linux.EISDIR {
+		return linux.EINVAL
+	}
+	return errno
+}
+
+// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets, and for a directory.
 func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if s.Offset == nil {
-		return s.Read(b)
+		n, errno := s.Read(b)
+		return n, NotDirectory(errno)
 	}
 	n, errno := s.ReadAt(b, *s.Offset)
 	if errno == linux.ESPIPE || *s.Offset < 0 {
@@ -110,7 +119,7 @@ func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if errno == 0 {
 		*s.Offset += int64(n)
 	}
-	return n, errno
+	return n, NotDirectory(errno)
 }
 
 // give writes to the file. Errors: EINVAL if an offset was passed for a file without offsets.
@@ -160,11 +169,11 @@ func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
 	done, errno, ended := 0, linux.Errno(0), false
-	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && p.held < p.size {
+	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && !p.full() {
 		var got int
 		got, errno = from.take(p.back(n - done))
 		ended = errno == 0 && got == 0
-		p.held += got
+		p.fill(got)
 		done += got
 	}
 	widowed := p.ends[reads] == 0
@@ -208,40 +217,8 @@ func (s *System) copyBetween(from, to *pipe, n int, consume bool) (int, linux.Er
 	case from.held == 0 && from.ends[writes] == 0:
 		return 0, 0
 	}
-	n = min(n, from.held, to.size-to.held)
-	if n == 0 {
+	if n = to.copyFrom(&from.pages, n, consume); n == 0 {
 		return 0, linux.EAGAIN
 	}
-	for done := 0; done < n; {
-		at := (from.start + done) % from.size
-		got := copy(to.back(n-done), from.ring[at:])
-		to.held += got
-		done += got
-	}
-	if consume {
-		from.consume(n)
-	}
 	return n, 0
-}
-
-// front returns up to n unread bytes as one slice of ring. It returns fewer if the data wraps around the end of ring. The
-// caller holds mu.
-func (p *pipe) front(n int) []byte {
-	return p.ring[p.start:min(p.size, p.start+min(n, p.held))]
-}
-
-// back returns up to n free bytes as one slice of ring. It returns fewer if the free space wraps around the end of ring. The
-// caller holds mu, and adds the number of bytes that it has stored to held.
-func (p *pipe) back(n int) []byte {
-	if p.ring == nil {
-		p.ring = make([]byte, p.size)
-	}
-	at := (p.start + p.held) % p.size
-	return p.ring[at:min(p.size, at+min(n, p.size-p.held))]
-}
-
-// consume removes n bytes from the start of the unread data. The caller holds mu.
-func (p *pipe) consume(n int) {
-	p.start = (p.start + n) % p.size
-	p.held -= n
 }
