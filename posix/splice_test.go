@@ -46,6 +46,40 @@ func TestSplice(t *testing.T) {
 	}
 }
 
+// sendfile and vmsplice to a pipe with O_DIRECT write no packets, use a new page for each call, and return the number of bytes
+// that the pipe has room for, without a wait for the rest.
+func TestSendToPipe(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, linux.O_DIRECT)
+	fd, errno := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
+	ok(t, errno)
+	write(t, p, fd, strings.Repeat("x", 2*pipe.Size))
+	for name, send := range map[string]func(n int) (int, Errno){
+		"sendfile": func(n int) (int, Errno) { at := int64(0); return p.Sendfile(w, fd, &at, n) },
+		"vmsplice": func(n int) (int, Errno) { return p.WriteNow(w, make([]byte, n), 0) },
+	} {
+		for range 2 {
+			if n, errno := send(10); n != 10 || errno != 0 {
+				t.Errorf("%s: %d, %v", name, n, errno)
+			}
+		}
+		if got := read(t, p, r); len(got) != 20 {
+			t.Errorf("%s: the read returned %d bytes, want 20", name, len(got))
+		}
+		send(10)
+		if n, errno := send(2 * pipe.Size); n != pipe.Size-pipe.Atomic || errno != 0 {
+			t.Errorf("%s to a pipe with little room: %d, %v", name, n, errno)
+		}
+		p.Read(r, make([]byte, pipe.Size))
+	}
+	_, errno = p.Sendfile(w, fd, nil, -1)
+	wantErrno(t, errno, linux.EINVAL, "a negative length")
+	closed, lonely := newPipe(t, p, 0)
+	ok(t, p.Close(closed))
+	_, errno = p.Sendfile(lonely, fd, nil, 10)
+	wantErrno(t, errno, linux.EPIPE, "sendfile without a reader")
+}
+
 // splice and tee return the errors that splice(2) and tee(2) list.
 func TestSpliceErrors(t *testing.T) {
 	p := files(t)

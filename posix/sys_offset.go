@@ -211,7 +211,8 @@ const copyPiece = 64 << 10
 var copyBuffers = sync.Pool{New: func() any { return new([copyPiece]byte) }}
 
 // Sendfile implements sendfile(2) from a file of the file tree to any file. If offset is nil, it reads at the current offset
-// of the file. Errors: EINVAL for another kind of input; programs then read and write instead.
+// of the file. To a pipe, it moves bytes as splice(2) does. Errors: EINVAL for another kind of input; programs then read and
+// write instead.
 func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	f, errno := p.real(in, linux.EINVAL)
 	if errno != 0 {
@@ -221,12 +222,16 @@ func (p *Process) Sendfile(out, in int, offset *int64, n int) (int, Errno) {
 	if errno != 0 || !o.MayWrite() {
 		return -1, linux.EBADF
 	}
-	if _, isPipe := o.File.(*pipe.End); !isPipe && o.Flags.Load()&linux.O_APPEND != 0 {
+	_, isPipe := o.File.(*pipe.End)
+	if n < 0 || !isPipe && o.Flags.Load()&linux.O_APPEND != 0 {
 		return -1, linux.EINVAL
 	}
 	at, errno := f.position(offset)
 	if errno != 0 {
 		return -1, errno
+	}
+	if isPipe {
+		return p.Splice(in, offset, out, nil, n, 0)
 	}
 	done, errno := p.sendFrom(f, out, at, n)
 	if errno != 0 {

@@ -144,10 +144,11 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 		}
 		return 0, linux.EAGAIN
 	}
-	was := p.full() || p.owned()
+	full, owned := p.full(), p.owned()
 	n := p.read(b)
+	freed := full && !p.full()
 	p.mu.Unlock()
-	if was {
+	if freed || owned {
 		p.notify(writes, file.PollOut)
 	}
 	return n, 0
@@ -156,6 +157,16 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 // Write implements file.File. It writes up to Atomic bytes completely or not at all. If b is longer, it writes as many bytes
 // as there is room for.
 func (e *End) Write(b []byte) (int, linux.Errno) {
+	return e.store(b, false)
+}
+
+// Insert stores as many bytes of b as there is room for, in new pages and never as packets, as vmsplice(2) does.
+func (e *End) Insert(b []byte) (int, linux.Errno) {
+	return e.store(b, true)
+}
+
+// store implements Write, and with insert Insert. It notifies the readers. Errors: EBADF, EPIPE, EAGAIN if nothing was stored.
+func (e *End) store(b []byte, insert bool) (n int, errno linux.Errno) {
 	p := e.pipe
 	if !e.does[writes] {
 		return 0, linux.EBADF
@@ -165,7 +176,11 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 		p.mu.Unlock()
 		return 0, linux.EPIPE
 	}
-	n := p.write(b, e.packets.Load())
+	if insert {
+		n = p.insert(b)
+	} else {
+		n = p.write(b, e.packets.Load())
+	}
 	p.mu.Unlock()
 	switch {
 	case n > 0:

@@ -133,6 +133,16 @@ func (p *pages) fill(n int) {
 	}
 }
 
+// insert stores as many bytes of b as there is room for in free pages, and returns their number.
+func (p *pages) insert(b []byte) (done int) {
+	for done < len(b) && !p.full() {
+		n := copy(p.back(len(b)-done), b[done:])
+		p.fill(n)
+		done += n
+	}
+	return done
+}
+
 // copyFrom copies up to n bytes from another pipe, page by page, and returns their number. With consume, it removes the
 // bytes from the other pipe; a page that moves as a whole then continues to grow.
 func (p *pages) copyFrom(from *pages, n int, consume bool) (done int) {

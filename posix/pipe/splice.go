@@ -106,20 +106,24 @@ func NotDirectory(errno linux.Errno) linux.Errno {
 	return errno
 }
 
-// take reads from the file. Errors: EINVAL if an offset was passed for a file without offsets, and for a directory.
+// take reads from the file, and returns 0 bytes with an error. Errors: EINVAL if an offset was passed for a file without offsets, and for a directory.
 func (s Spliced) take(b []byte) (int, linux.Errno) {
 	if s.Offset == nil {
 		n, errno := s.Read(b)
-		return n, NotDirectory(errno)
+		if errno != 0 {
+			return 0, NotDirectory(errno)
+		}
+		return n, 0
 	}
 	n, errno := s.ReadAt(b, *s.Offset)
 	if errno == linux.ESPIPE || *s.Offset < 0 {
 		return 0, linux.EINVAL
 	}
-	if errno == 0 {
-		*s.Offset += int64(n)
+	if errno != 0 {
+		return 0, NotDirectory(errno)
 	}
-	return n, NotDirectory(errno)
+	*s.Offset += int64(n)
+	return n, 0
 }
 
 // give writes to the file. Errors: EINVAL if an offset was passed for a file without offsets.
