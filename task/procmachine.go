@@ -52,7 +52,7 @@ type Figures struct {
 	UserPages func() procfs.UserPages
 }
 
-// MachineFiles returns the files of /proc that show processes and memory, by path.
+// MachineFiles returns the files of /proc that show processes, memory and limits, by path.
 func (s *System) MachineFiles(f Figures) map[string]func() string {
 	files := map[string]func() string{
 		"stat":    func() string { return s.figures(f).Stat() },
@@ -65,6 +65,7 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"sys/kernel/threads-max": func() string { return fmt.Sprintln(limit.Default(s.config.Machine.Pages())[6].Cur * 2) },
 		"sys/fs/nr_open":         func() string { return fmt.Sprintln(limit.MaxOpenFiles) },
 	}
+	maps.Copy(files, procfs.Settings())
 	maps.Copy(files, s.ipc.Files())
 	for name, value := range map[string]int{
 		"queues_max": mqueue.MaxQueues, "msg_max": mqueue.MaxMessages, "msgsize_max": mqueue.MaxSize,

@@ -18,12 +18,12 @@ func CPUInfo(cpus int, hertz uint64, cpuid CPUID) string {
 	virtual, physical := cpuid.addressBits()
 	_, b, _, _ := cpuid(1, 0)
 	line := b >> 8 & 0xff * 8 // size of a cache line in bytes
-	flags := strings.Join(cpuid.flags(), " ")
+	name, flags := cpuid.brand(), strings.Join(cpuid.flags(), " ")
 	mhz := float64(hertz) / mega
 	var text strings.Builder
 	for i := range cpus {
 		fmt.Fprintf(&text, "processor\t: %d\nvendor_id\t: %s\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: %s\nstepping\t: %d\n",
-			i, vendor, family, model, cpuid.brand(), stepping)
+			i, vendor, family, model, name, stepping)
 		fmt.Fprintf(&text, "cpu MHz\t\t: %.3f\nphysical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\ncpu cores\t: %[2]d\n", mhz, cpus, i)
 		fmt.Fprintf(&text, "apicid\t\t: %d\ninitial apicid\t: %[1]d\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: %d\nwp\t\t: yes\n", i, most)
 		fmt.Fprintf(&text, "flags\t\t: %s\nbugs\t\t:\nbogomips\t: %.2f\n", flags, 2*mhz)
@@ -99,11 +99,11 @@ var flagNames = []struct {
 	{extended + 1, 0, 3, "- - - - - - - - - - - syscall - - - - - - - mp nx - mmxext - - fxsr_opt pdpe1gb rdtscp - lm 3dnowext 3dnow"},
 	{1, 0, 2, "pni pclmulqdq dtes64 monitor ds_cpl vmx smx est tm2 ssse3 cid sdbg fma cx16 xtpr pdcm - pcid dca sse4_1 sse4_2 x2apic movbe popcnt tsc_deadline_timer aes xsave - avx f16c rdrand hypervisor"},
 	{extended + 1, 0, 2, "lahf_lm cmp_legacy svm extapic cr8_legacy abm sse4a misalignsse 3dnowprefetch osvw ibs xop skinit wdt - lwp fma4 tce - nodeid_msr - tbm topoext perfctr_core perfctr_nb - bpext ptsc perfctr_llc mwaitx"},
-	{7, 0, 1, "fsgsbase tsc_adjust - bmi1 hle avx2 - smep bmi2 erms invpcid rtm cqm - mpx rdt_a avx512f avx512dq rdseed adx smap avx512ifma - clflushopt clwb intel_pt avx512pf avx512er avx512cd sha_ni avx512bw avx512vl"},
+	{7, 0, 1, "fsgsbase tsc_adjust - bmi1 hle avx2 - smep bmi2 erms invpcid rtm cqm - - rdt_a avx512f avx512dq rdseed adx smap avx512ifma - clflushopt clwb intel_pt avx512pf avx512er avx512cd sha_ni avx512bw avx512vl"},
 	{0xd, 1, 0, "xsaveopt xsavec xgetbv1 xsaves"},
 	{7, 1, 0, "- - - - avx_vnni avx512_bf16"},
-	{extended + 8, 0, 1, "clzero irperf xsaveerptr rdpru - - - - - wbnoinvd"},
-	{7, 0, 2, "- avx512vbmi umip - - waitpkg avx512_vbmi2 - gfni vaes vpclmulqdq avx512_vnni avx512_bitalg tme avx512_vpopcntdq - - - - - - - rdpid - - cldemote - movdiri movdir64b enqcmd"},
+	{extended + 8, 0, 1, "clzero irperf xsaveerptr - rdpru - - - - wbnoinvd"},
+	{7, 0, 2, "- avx512vbmi umip - - waitpkg avx512_vbmi2 - gfni vaes vpclmulqdq avx512_vnni avx512_bitalg tme avx512_vpopcntdq - - - - - - - rdpid - - cldemote - movdiri movdir64b"},
 	{7, 0, 3, "- - avx512_4vnniw avx512_4fmaps fsrm - - - avx512_vp2intersect - md_clear - - - serialize - tsxldtrk - pconfig arch_lbr - - - avx512_fp16"},
 }
 

@@ -14,7 +14,7 @@ func anyCPU(leaf, sub uint32) (a, b, c, d uint32) {
 	case 1: // family 15 + 11, model 1<<4 + 2, stepping 1; lines of 8 * 8 bytes; ssse3, osxsave and avx; fpu and sse2
 		return 0x00b1_0f21, 0x0000_0800, 1<<9 | 1<<27 | 1<<28, 1 | 1<<26
 	case 7:
-		return 0, 1<<5 | 1<<29, 1 << 3, 1 << 4 // avx2, sha_ni; a protection key of pages, which Loam does not support; fsrm
+		return 0, 1<<5 | 1<<14 | 1<<29, 1<<3 | 1<<29, 1 << 4 // avx2, sha_ni, fsrm; mpx, pku and enqcmd, which Loam does not support
 	case extended:
 		return extended + 8, 0, 0, 0
 	case extended + 1:
@@ -22,7 +22,7 @@ func anyCPU(leaf, sub uint32) (a, b, c, d uint32) {
 	case extended + 2:
 		return word("  A "), word("proc"), word("esso"), word("r\x00\x00\x00")
 	case extended + 8:
-		return 48<<8 | 40, 0, 0, 0
+		return 48<<8 | 40, 1<<4 | 1<<9, 0, 0 // rdpru, wbnoinvd
 	}
 	return 0, 0, 0, 0
 }
@@ -33,7 +33,7 @@ func TestCPUInfo(t *testing.T) {
 	for _, want := range []string{
 		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 26\nmodel\t\t: 18\nmodel name\t: A processor\nstepping\t: 1\n",
 		"cpu MHz\t\t: 2500.000\n", "siblings\t: 2\n", "core id\t\t: 1\n", "cpuid level\t: 7\n", "bogomips\t: 5000.00\n", "clflush size\t: 64\n",
-		"address sizes\t: 40 bits physical, 48 bits virtual\n", "flags\t\t: fpu sse2 lm ssse3 avx lahf_lm avx2 sha_ni fsrm\n",
+		"address sizes\t: 40 bits physical, 48 bits virtual\n", "flags\t\t: fpu sse2 lm ssse3 avx lahf_lm avx2 sha_ni rdpru wbnoinvd fsrm\n",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no line %q in\n%s", want, text)

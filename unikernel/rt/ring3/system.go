@@ -3,7 +3,6 @@ package ring3
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"time"
 
@@ -39,7 +38,6 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables)
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
-		maps.Copy(p.Replaced, procfs.Settings())
 		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
 	})
 	if err != nil {
