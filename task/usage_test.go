@@ -122,6 +122,35 @@ func TestLimits(t *testing.T) {
 	}, func(u *user) { exceeded++ }, func(u *user) { u.call(linux.SYS_PAUSE) })
 }
 
+// Process 1 is the kernel, which has no threads. Calls about its scheduling return the values of a new process. Root may set
+// other values, which have no effect.
+func TestSchedulingOfProcessOne(t *testing.T) {
+	run(t, func(u *user) {
+		get := func() {
+			t.Helper()
+			is(t, "nice", u.call(linux.SYS_GETPRIORITY, linux.PRIO_PROCESS, 1), 20)
+			is(t, "policy", u.call(linux.SYS_SCHED_GETSCHEDULER, 1), linux.SCHED_OTHER)
+			is(t, "parameters", u.call(linux.SYS_SCHED_GETPARAM, 1, u.words(dataAt, 9)), 0)
+			is(t, "priority", int64(u.load32(dataAt)), 0)
+			is(t, "affinity", u.call(linux.SYS_SCHED_GETAFFINITY, 1, 8, dataAt), 8)
+			is(t, "CPUs", int64(u.load32(dataAt)), 3)
+		}
+		set := func(want int64) {
+			t.Helper()
+			is(t, "set nice", u.call(linux.SYS_SETPRIORITY, linux.PRIO_PROCESS, 1, 5), want)
+			is(t, "set policy", u.call(linux.SYS_SCHED_SETSCHEDULER, 1, linux.SCHED_FIFO, u.words(dataAt, 10)), want)
+			is(t, "set affinity", u.call(linux.SYS_SCHED_SETAFFINITY, 1, 8, u.words(dataAt, 2, 0)), want)
+		}
+		get()
+		set(0)
+		get()
+		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
+		set(failed(linux.EPERM))
+		get()
+		exit(u, 0)
+	})
+}
+
 // Nice values, policies and CPU sets are kept and inherited, with the checks of Linux.
 func TestScheduling(t *testing.T) {
 	run(t, func(u *user) {
