@@ -78,6 +78,9 @@ func Open(c Config) *Device {
 		q.timer.Stop()
 		d.queues = append(d.queues, q)
 		d.crew.Start(q.loop)
+		if i, ok := r.(Caller); ok {
+			i.Call(q.interrupted)
+		}
 	}
 	d.crew.Start(d.loop)
 	return d

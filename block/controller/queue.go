@@ -28,6 +28,12 @@ type Ring interface {
 	Take() (c Completion, ok bool, fatal error)
 }
 
+// Caller is a Ring whose interrupts can call a function, as driver.Caller does. A request then comes back without a switch to the
+// goroutine of the queue.
+type Caller interface {
+	Call(f func()) bool
+}
+
 // Recoverer is a Ring that may need a reset after a failed command, which takes time. Its Take then
 // returns ErrRecover. Recover is called without the queue's lock; until it returns, only C may be
 // called at the same time. Afterwards Take is called again.

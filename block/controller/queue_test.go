@@ -47,3 +47,44 @@ func TestNothingStartsOnBrokenRing(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// callingRing completes each command when its interrupt calls. It sends nothing to C.
+type callingRing struct {
+	brokenRing
+	call func()
+	done []Completion
+}
+
+func (r *callingRing) Call(f func()) bool { r.call = f; return true }
+func (r *callingRing) Start(s Step, _ []driver.Segment) {
+	r.done = append(r.done, Completion{Slot: s.Slot})
+}
+func (r *callingRing) Take() (c Completion, ok bool, fatal error) {
+	if len(r.done) == 0 {
+		return c, false, nil
+	}
+	c, r.done = r.done[0], r.done[1:]
+	return c, true, nil
+}
+
+// If interrupts of a ring can call a function, a request comes back in this call. A call after Close does nothing.
+func TestInterruptCalls(t *testing.T) {
+	r := &callingRing{}
+	d := Open(Config{
+		Machine: model.New(), Info: block.Info{LogicalSector: 512, Volatile: true, Timeout: 1 << 40},
+		Rings: []Ring{r}, Slots: 2, Segments: 1, Stop: func() error { return nil }, Free: func() {},
+	})
+	flush := request(block.Flush, 0)
+	d.Submit(0, []*block.Request{flush})
+	if n := flush.To.Take(make([]*block.Request, 1)); n != 0 || r.call == nil {
+		t.Fatalf("%d requests came back early; the ring got a function: %v", n, r.call != nil)
+	}
+	r.call()
+	if n := flush.To.Take(make([]*block.Request, 1)); n != 1 || flush.Err != nil {
+		t.Errorf("%d requests came back, %v", n, flush.Err)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+	r.call()
+}

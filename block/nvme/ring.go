@@ -22,6 +22,12 @@ type ring struct {
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.interrupt.C() }
 
+// Call implements controller.Caller.
+func (r *ring) Call(f func()) bool {
+	i, ok := r.interrupt.(driver.Caller)
+	return ok && i.Call(f)
+}
+
 // Acknowledge implements controller.Ring. An interrupt line is masked until all completions are
 // taken (section 7.5.1.1).
 func (r *ring) Acknowledge() {

@@ -64,6 +64,13 @@ func (q *Queue) C() <-chan struct{} {
 	return q.c
 }
 
+// Call makes the machine call f after each interrupt of the queue, as driver.Caller does. It returns false if that is not
+// possible; then the interrupts are sent to C.
+func (q *Queue) Call(f func()) bool {
+	i, ok := q.own.(driver.Caller)
+	return ok && i.Call(f)
+}
+
 // Kick publishes the chains that were added, and notifies the device if the device has requested it.
 func (q *Queue) Kick() {
 	if q.Publish() {

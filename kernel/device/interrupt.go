@@ -35,12 +35,18 @@ type interrupt struct {
 	done   func()
 	close  func()
 	waited bool // the driver has not yet called Done; guarded by bells.mu
+
+	call func(func()) bool // implements Call
+	f    func()            // called instead of a send to ring; nil: there is no such function. Guarded by bells.mu
 }
 
 // C implements driver.Interrupt.
 func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
+
+// Call implements driver.Caller.
+func (i *interrupt) Call(f func()) bool { return i.call(f) }
 
 // init prepares b. The function ask makes a call to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
@@ -64,6 +70,13 @@ func (b *bells) serve() {
 
 // ring notifies all drivers that use the interrupt with a number.
 func (b *bells) ring(number int) {
+	if f := b.notify(number); f != nil {
+		f()
+	}
+}
+
+// notify sends to the drivers that use the interrupt with a number, or returns the function that must be called instead.
+func (b *bells) notify(number int) (f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range b.lines {
@@ -73,24 +86,35 @@ func (b *bells) ring(number int) {
 	}
 	for _, i := range b.all[number] {
 		i.waited = true
+		if i.f != nil {
+			return i.f // a message has a single driver
+		}
 		select {
 		case i.ring <- struct{}{}:
 		default:
 		}
 	}
+	return nil
 }
 
 // message adds an interrupt that is not shared. Done does nothing for it.
 func (b *bells) message(number int) *interrupt {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
+	i := b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
+	i.call = func(f func()) bool {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		i.f = f
+		return true
+	}
+	return i
 }
 
 // add registers a driver for the interrupt with a number. Close of the result calls the
 // function end. The caller holds b.mu.
 func (b *bells) add(number int, end func()) *interrupt {
-	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
+	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}, call: func(func()) bool { return false }}
 	i.close = sync.OnceFunc(func() {
 		b.remove(number, i)
 		end()

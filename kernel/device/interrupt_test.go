@@ -147,3 +147,30 @@ func TestPool(t *testing.T) {
 		t.Error("there was one too many")
 	}
 }
+
+// A message with a function calls it after each interrupt, until the message is closed, and sends nothing. A line keeps sending.
+func TestCall(t *testing.T) {
+	m := newModel()
+	i := m.bells.message(3)
+	calls := 0
+	m.bells.ring(3)
+	if !i.Call(func() { calls++; m.bells.ring(4) }) || !rung(i) {
+		t.Error("no call, or the interrupt before was lost")
+	}
+	for want := 1; want < 3; want++ {
+		if m.bells.ring(3); calls != want || rung(i) {
+			t.Errorf("%d calls instead of %d", calls, want)
+		}
+	}
+	i.Close()
+	if m.bells.ring(3); calls != 2 {
+		t.Error("a call after Close")
+	}
+	l := m.connect(t)
+	if l.Call(func() { t.Error("a line calls") }) {
+		t.Error("a line promises to call")
+	}
+	if m.bells.ring(5); !rung(l) {
+		t.Error("a line is silent")
+	}
+}
