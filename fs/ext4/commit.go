@@ -186,7 +186,8 @@ func (s *FileSystem) freeze(ino uint32, dataOnly bool) (t *transaction, images, 
 	return t, images, s.takeDirty(ino, true), more, nil
 }
 
-// takeDirty removes the content of a file from the unwritten content and returns it. If ino is 0, it takes that of all files. With fresh, it also takes all content in newly allocated blocks.
+// takeDirty removes the content of a file from the unwritten content and returns it. If ino is 0, it takes that of all files.
+// With fresh, it also takes all content in newly allocated blocks.
 func (s *FileSystem) takeDirty(ino uint32, fresh bool) (contents []journal.Image) {
 	for b := range s.dirty {
 		if b.number&standIn == 0 && (ino == 0 || b.inode == ino || fresh && !b.late) {
@@ -264,8 +265,8 @@ func (s *FileSystem) writeDurably(images []journal.Image) error {
 	return s.device.io.Flush()
 }
 
-// writeTransaction makes a transaction and contents of files durable. The contents are written together with the journal's blocks: the
-// flush before the transaction's commit block covers both.
+// writeTransaction makes a transaction and contents of files durable. The contents are written together with the journal's
+// blocks: the flush before the transaction's commit block covers both.
 func (s *FileSystem) writeTransaction(t *transaction, images, contents []journal.Image) error {
 	if s.journal == nil || len(images) == 0 && len(t.revoked) == 0 {
 		return s.writeDurably(slices.Concat(contents, images))
@@ -288,7 +289,8 @@ func (s *FileSystem) writeTransaction(t *transaction, images, contents []journal
 	return s.carryOut(steps, contents)
 }
 
-// carryOut executes the steps that the journal returned. Together with the steps before the first flush, it writes contents of files.
+// carryOut executes the steps that the journal returned. It writes contents of files together with the steps before the first
+// flush.
 func (s *FileSystem) carryOut(steps []journal.Step, contents []journal.Image) error {
 	batch := slices.Clone(contents)
 	for _, step := range steps {
@@ -311,9 +313,15 @@ func (s *FileSystem) carryOut(steps []journal.Step, contents []journal.Image) er
 	return s.writeBlocks(batch)
 }
 
-// checkpoint writes all committed images to their own blocks and empties the journal. commitMu is
-// held.
+// checkpoint writes all committed images to their own blocks and empties the journal. After an error of the device it only
+// returns EIO: the journal may hold images of a transaction whose commit has failed. commitMu is held.
 func (s *FileSystem) checkpoint() error {
+	s.mu.RLock()
+	failed := s.failed
+	s.mu.RUnlock()
+	if failed {
+		return linux.EIO
+	}
 	if err := s.carryOut(s.journal.Checkpoint(), nil); err != nil {
 		return err
 	}

@@ -102,9 +102,9 @@ func TestSynchronousWrites(t *testing.T) {
 	}
 }
 
-// Requests that need not wait for one another are in flight together. On a device that takes a millisecond for each request, fsync
-// takes a few milliseconds, however many blocks it writes. A commit waits for four requests: blocks of the file and of the journal together,
-// a flush, the commit block, and a flush.
+// Requests that need not wait for one another are in flight together. On a device that takes a millisecond for each request,
+// fsync takes a few milliseconds, however many blocks it writes. A commit waits for four requests: blocks of the file and of
+// the journal together, a flush, the commit block, and a flush.
 func TestSyncWaits(t *testing.T) {
 	image := loadImage(t, makeImage(t, "64M"))
 	synctest.Test(t, func(t *testing.T) {
