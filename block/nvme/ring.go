@@ -22,10 +22,11 @@ type ring struct {
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.interrupt.C() }
 
-// Call implements controller.Caller.
-func (r *ring) Call(f func()) bool {
-	i, ok := r.interrupt.(driver.Caller)
-	return ok && i.Call(f)
+// Call implements driver.Caller. Interrupts of a line are still sent to C.
+func (r *ring) Call(f func()) {
+	if i, ok := r.interrupt.(driver.Caller); ok {
+		i.Call(f)
+	}
 }
 
 // Acknowledge implements controller.Ring. An interrupt line is masked until all completions are

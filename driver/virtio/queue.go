@@ -64,11 +64,12 @@ func (q *Queue) C() <-chan struct{} {
 	return q.c
 }
 
-// Call makes the machine call f after each interrupt of the queue, as driver.Caller does. It returns false if that is not
-// possible; then the interrupts are sent to C.
-func (q *Queue) Call(f func()) bool {
-	i, ok := q.own.(driver.Caller)
-	return ok && i.Call(f)
+// Call implements driver.Caller. If the machine cannot call functions, or the queue shares its interrupt, interrupts are still
+// sent to C.
+func (q *Queue) Call(f func()) {
+	if i, ok := q.own.(driver.Caller); ok {
+		i.Call(f)
+	}
 }
 
 // Kick publishes the chains that were added, and notifies the device if the device has requested it.

@@ -36,8 +36,7 @@ type interrupt struct {
 	close  func()
 	waited bool // the driver has not yet called Done; guarded by bells.mu
 
-	call func(func()) bool // implements Call
-	f    func()            // called instead of a send to ring; nil: there is no such function. Guarded by bells.mu
+	f func() // called instead of a send to ring; nil: there is no such function. Guarded by bells.mu
 }
 
 // C implements driver.Interrupt.
@@ -45,8 +44,18 @@ func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
 
+// signal is a message-signalled interrupt, which only one driver has. It implements driver.Caller.
+type signal struct {
+	*interrupt
+	bells *bells
+}
+
 // Call implements driver.Caller.
-func (i *interrupt) Call(f func()) bool { return i.call(f) }
+func (s signal) Call(f func()) {
+	s.bells.mu.Lock()
+	defer s.bells.mu.Unlock()
+	s.f = f
+}
 
 // init prepares b. The function ask makes a call to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
@@ -87,7 +96,7 @@ func (b *bells) notify(number int) (f func()) {
 	for _, i := range b.all[number] {
 		i.waited = true
 		if i.f != nil {
-			return i.f // a message has a single driver
+			return i.f // a signal has a single driver
 		}
 		select {
 		case i.ring <- struct{}{}:
@@ -98,23 +107,16 @@ func (b *bells) notify(number int) (f func()) {
 }
 
 // message adds an interrupt that is not shared. Done does nothing for it.
-func (b *bells) message(number int) *interrupt {
+func (b *bells) message(number int) signal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	i := b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
-	i.call = func(f func()) bool {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		i.f = f
-		return true
-	}
-	return i
+	return signal{b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) }), b}
 }
 
 // add registers a driver for the interrupt with a number. Close of the result calls the
 // function end. The caller holds b.mu.
 func (b *bells) add(number int, end func()) *interrupt {
-	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}, call: func(func()) bool { return false }}
+	i := &interrupt{ring: make(chan struct{}, 1), done: func() {}}
 	i.close = sync.OnceFunc(func() {
 		b.remove(number, i)
 		end()
