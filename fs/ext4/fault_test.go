@@ -153,8 +153,8 @@ func leaveStale(t *testing.T, d block.Device, text string) {
 	must(t, s.Close())
 }
 
-// closeFails makes files, of which the first is durable, and closes the file system on a device with a rule. It returns the
-// numbers of writes before and after Close.
+// closeFails makes a durable file and two others, and closes the file system on a device with a rule. It returns the numbers
+// of writes before and after Close.
 func closeFails(t *testing.T, base *memory.Device, rule fault.Rule) (opened, closed int) {
 	t.Helper()
 	d := base.Snapshot()
