@@ -11,8 +11,9 @@ type Piece struct {
 // piecesInFlight is the maximum number of requests in flight of one call of WritePieces.
 const piecesInFlight = 64
 
-// WritePieces writes pieces in any order, with many requests in flight. The pieces do not overlap. A piece and the one that
-// follows it are combined into one request if they are adjacent. After an error, no further request is submitted.
+// WritePieces writes pieces, which do not overlap. It submits requests in the order of the pieces and keeps many in flight, so the
+// device may complete them in any order. Adjacent pieces that follow one another become one request. After an error, no
+// further request is submitted.
 func (o *IO) WritePieces(pieces []Piece) (err error) {
 	pieces = o.split(pieces)
 	data := make([][]byte, len(pieces))
@@ -27,18 +28,17 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 	all := len(free)
 	done := make([]*Request, all)
 	for len(pieces) > 0 || len(free) < all {
-		submitted := len(free)
-		for submitted > 0 && len(pieces) > 0 {
-			n := o.adjacent(pieces)
-			submitted--
-			free[submitted].Offset, free[submitted].Data = pieces[0].Offset, data[:n:n]
-			pieces, data = pieces[n:], data[n:]
+		n := 0
+		for ; n < len(free) && len(pieces) > 0; n++ {
+			k := o.adjacent(pieces)
+			free[n].Offset, free[n].Data = pieces[0].Offset, data[:k:k]
+			pieces, data = pieces[k:], data[k:]
 		}
-		o.device.Submit(queue, free[submitted:])
-		free = free[:submitted]
+		o.device.Submit(queue, free[:n])
+		free = append(free[:0], free[n:]...)
 		// The next requests are submitted when half of all are free, so that few submissions notify the device.
 		for len(free) < all && (len(free) < (all+1)/2 || len(pieces) == 0) {
-			n := to.Wait(done)
+			n = to.Wait(done)
 			for _, r := range done[:n] {
 				if r.Err != nil && err == nil {
 					err, pieces = r.Err, nil
