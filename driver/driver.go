@@ -115,3 +115,11 @@ type Interrupt interface {
 	// Close releases the interrupt. The driver must have stopped the device first.
 	Close()
 }
+
+// Caller is an Interrupt that can call a function, which saves the switch to a goroutine that waits for C.
+type Caller interface {
+	// Call makes the machine call f after each interrupt, instead of sending to C. The driver still receives from C:
+	// earlier interrupts may have been sent to it. f delays the interrupts of all drivers, so it must not wait for
+	// anything but a lock that is held briefly. It may still be called once after Close.
+	Call(f func())
+}

@@ -52,6 +52,7 @@ var tests = []test{
 	{name: "Zeroes", run: testZeroes},
 	{name: "Discards", run: testDiscards},
 	{name: "Blocking", run: testBlocking},
+	{name: "Pieces", run: testPieces},
 	{name: "Counts", run: testCounts},
 	{name: "CloseReturns", run: testCloseReturns},
 	{name: "CloseTwice", run: testCloseTwice},

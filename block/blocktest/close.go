@@ -3,6 +3,7 @@ package blocktest
 import (
 	"errors"
 	"io"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
@@ -31,6 +32,42 @@ func testBlocking(t *testing.T, d block.Device) {
 	if string(read(t, d, len(long), 0)) != string(long) {
 		t.Error("a long transfer reads other data than was written")
 	}
+}
+
+// WritePieces writes every piece, and combines adjacent ones. If a request fails, it returns the error after all others have
+// come back.
+func testPieces(t *testing.T, d block.Device) {
+	o, i := block.NewIO(d), d.Info()
+	sector, rng := int64(i.LogicalSector), rand.New(rand.NewPCG(1, 2))
+	want := fill(make([]byte, min(d.Size(), MinSize)), 9)
+	write(t, d, want, 0)
+	var all []block.Piece
+	for at := int64(0); at < int64(len(want)); {
+		n := sector * (1 + rng.Int64N(16))
+		if rng.IntN(20) == 0 {
+			n = int64(i.MaxTransfer) + sector
+		}
+		n = min(n, int64(len(want))-at)
+		if rng.IntN(3) > 0 {
+			all = append(all, block.Piece{Offset: at, Data: fill(want[at:at+n:at+n], uint64(at)+10)})
+		}
+		at += n
+	}
+	if err := o.WritePieces(all); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, d, len(want), 0); string(got) != string(want) {
+		t.Error("the device does not have what WritePieces wrote")
+	}
+	before := d.Stats().Done[block.Write]
+	two := []block.Piece{{Offset: 0, Data: want[:sector]}, {Offset: sector, Data: want[sector : 2*sector]}}
+	if err := o.WritePieces(two); err != nil || i.MaxSegments > 1 && d.Stats().Done[block.Write] != before+1 {
+		t.Errorf("two adjacent pieces: %v, %d requests", err, d.Stats().Done[block.Write]-before)
+	}
+	if err := o.WritePieces(nil); err != nil {
+		t.Errorf("no pieces: %v", err)
+	}
+	wantError(t, "a piece beyond the end", o.WritePieces(append(two, block.Piece{Offset: d.Size(), Data: want[:sector]})), block.ErrRange)
 }
 
 // The device's counters (block.Stats) count the requests and bytes.

@@ -4,11 +4,15 @@
 // Read in this order: controller.go (the life of a device), queue.go (the interface that a driver
 // implements), slots.go (which command may be started; pure), memory.go (copies of data).
 //
-// A queue's lock is held by the submitters of requests and by the queue's loop, which processes
-// completions. One more goroutine, Device.loop, waits for a failure: a command that is overdue, a
-// completion of a command that the hardware does not have, or a failure that the driver reports. It
-// then stops the device and ends its access to memory; after that every request comes back. No
-// request is retried, because a command that timed out may still take effect.
+// A queue's lock is held by the submitters of requests, and by the goroutine that processes
+// completions: the queue's loop, or the machine's goroutine for interrupts if the ring is a
+// driver.Caller. The latter serves all drivers, so it does not wait for the lock: while the lock is
+// held, it leaves the completions to the loop.
+//
+// One more goroutine, Device.loop, waits for a failure: a command that is overdue, a completion of a
+// command that the hardware does not have, or a failure that the driver reports. It then stops the
+// device and ends its access to memory; after that every request comes back. No request is retried,
+// because a command that timed out may still take effect.
 package controller
 
 import (
@@ -72,12 +76,15 @@ func Open(c Config) *Device {
 	d.size.Store(c.Size)
 	for _, r := range c.Rings {
 		q := &queue{
-			device: d, ring: r, slots: NewSlots(c.Slots, c.Rules), timer: time.NewTimer(time.Hour),
+			device: d, ring: r, slots: NewSlots(c.Slots, c.Rules), timer: time.NewTimer(time.Hour), work: make(chan struct{}, 1),
 			memory: newMemory(c.Machine, c.Slots, c.Segments, c.Info.MaxTransfer, c.Fits),
 		}
 		q.timer.Stop()
 		d.queues = append(d.queues, q)
 		d.crew.Start(q.loop)
+		if i, ok := r.(driver.Caller); ok {
+			i.Call(q.called)
+		}
 	}
 	d.crew.Start(d.loop)
 	return d

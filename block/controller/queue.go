@@ -11,20 +11,21 @@ import (
 )
 
 // Ring is one hardware queue of a controller. Its methods, except C, are called by one goroutine at
-// a time.
+// a time. If a Ring is also a driver.Caller, its interrupts call a function, so that a request comes back without a switch to
+// the goroutine of the queue.
 type Ring interface {
 	// C returns a channel that wakes the queue after the hardware has completed a command: see
 	// driver.Interrupt.
 	C() <-chan struct{}
-	// Acknowledge is called after C has woken, before Take.
+	// Acknowledge is called after an interrupt, before Take.
 	Acknowledge()
 	// Start writes the command for a step. data is empty unless the step is a Read or Write. There
 	// is always room: no more steps are started than there are slots.
 	Start(s Step, data []driver.Segment)
 	// Kick notifies the hardware of the started commands.
 	Kick()
-	// Take returns a step that the hardware has completed. ok is false if there is none; C then
-	// wakes the queue for the next one. A fatal error means that the hardware is unusable.
+	// Take returns a step that the hardware has completed. ok is false if there is none; the hardware
+	// then interrupts for the next one. A fatal error means that the hardware is unusable.
 	Take() (c Completion, ok bool, fatal error)
 }
 
@@ -48,6 +49,9 @@ type Completion struct {
 type queue struct {
 	device *Device
 	ring   Ring
+	// work has capacity 1. A goroutine that leaves work to loop sends, without blocking; loop receives. If it is full, loop has
+	// not begun yet.
+	work chan struct{}
 
 	mu     sync.Mutex // guards all fields below, and the methods of the field ring
 	slots  *Slots
@@ -128,6 +132,8 @@ func (q *queue) loop() {
 		select {
 		case <-q.ring.C():
 			q.interrupted()
+		case <-q.work:
+			q.interrupted()
 		case <-q.timer.C:
 			q.checkTime()
 		case <-q.device.done:
@@ -157,24 +163,48 @@ func (q *queue) resume(err error) {
 	q.take()
 }
 
+// called processes completions in the goroutine of the machine's interrupts, or leaves them to loop if the lock is held.
+func (q *queue) called() {
+	if !q.mu.TryLock() {
+		q.wake()
+		return
+	}
+	defer q.mu.Unlock()
+	q.process()
+}
+
+// wake makes loop call interrupted.
+func (q *queue) wake() {
+	select {
+	case q.work <- struct{}{}:
+	default:
+	}
+}
+
 func (q *queue) interrupted() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended == nil && !q.broken {
+	q.process()
+}
+
+// process handles an interrupt.
+func (q *queue) process() {
+	if q.ended == nil && !q.broken && !q.paused {
 		q.ring.Acknowledge()
 		q.take()
 	}
 }
 
-// take returns completed requests to their users, and starts waiting ones.
+// take returns completed requests to their users, and starts waiting ones. During a pause it does nothing.
 func (q *queue) take() {
-	for {
+	for !q.paused {
 		c, ok, fatal := q.ring.Take()
 		if fatal == nil && ok && !q.slots.Busy(c.Slot) {
 			fatal = fmt.Errorf("it completed command %d, which it does not have", c.Slot)
 		}
 		if fatal == ErrRecover {
 			q.paused = true
+			q.wake() // loop calls Recover
 			return
 		}
 		if fatal != nil {

@@ -22,6 +22,13 @@ type ring struct {
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.interrupt.C() }
 
+// Call implements driver.Caller. Interrupts of a line are still sent to C.
+func (r *ring) Call(f func()) {
+	if i, ok := r.interrupt.(driver.Caller); ok {
+		i.Call(f)
+	}
+}
+
 // Acknowledge implements controller.Ring. An interrupt line is masked until all completions are
 // taken (section 7.5.1.1).
 func (r *ring) Acknowledge() {

@@ -81,3 +81,27 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// WritePieces submits its requests in the order of the pieces.
+func TestOrderOfPieces(t *testing.T) {
+	var log trace.Log
+	d := trace.New(memory.New(4<<20, memory.Config{}), &log)
+	var all []block.Piece
+	for i := range int64(1000) {
+		all = append(all, block.Piece{Offset: i * 1024, Data: make([]byte, 512)})
+	}
+	if err := errors.Join(block.NewIO(d).WritePieces(all), d.Close()); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(0)
+	for _, e := range log.Events() {
+		if !e.Completed && e.Offset != next {
+			t.Fatalf("a request at %d instead of %d", e.Offset, next)
+		} else if !e.Completed {
+			next += 1024
+		}
+	}
+	if next != 1000*1024 {
+		t.Errorf("the requests end at %d", next)
+	}
+}

@@ -47,6 +47,9 @@ func (d *disk) newRing(q *virtio.Queue, slots int) (*ring, error) {
 // C implements controller.Ring.
 func (r *ring) C() <-chan struct{} { return r.queue.C() }
 
+// Call implements driver.Caller.
+func (r *ring) Call(f func()) { r.queue.Call(f) }
+
 // Acknowledge implements controller.Ring. It does nothing, because package virtio acknowledges
 // interrupts.
 func (r *ring) Acknowledge() {}

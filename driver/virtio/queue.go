@@ -64,6 +64,14 @@ func (q *Queue) C() <-chan struct{} {
 	return q.c
 }
 
+// Call implements driver.Caller. If the machine cannot call functions, or the queue shares its interrupt, interrupts are still
+// sent to C.
+func (q *Queue) Call(f func()) {
+	if i, ok := q.own.(driver.Caller); ok {
+		i.Call(f)
+	}
+}
+
 // Kick publishes the chains that were added, and notifies the device if the device has requested it.
 func (q *Queue) Kick() {
 	if q.Publish() {

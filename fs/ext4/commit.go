@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/block"
 	"loam/fs/ext4/disk"
 	"loam/fs/ext4/journal"
 )
@@ -97,15 +98,12 @@ func (s *FileSystem) commitAll(ino uint32, dataOnly bool) error {
 func (s *FileSystem) commitOnce(ino uint32, dataOnly bool) (more bool, err error) {
 	flush := s.unflushed.Swap(false)
 	t, images, contents, more, err := s.freeze(ino, dataOnly)
-	if err == nil {
-		err = s.writeContents(contents)
-	}
 	switch {
 	case err != nil:
 	case t != nil:
-		err = s.writeTransaction(t, images)
+		err = s.writeTransaction(t, images, contents)
 	case flush || len(contents) > 0:
-		err = s.device.io.Flush()
+		err = s.writeDurably(contents)
 	}
 	if err != nil {
 		s.fail(err)
@@ -188,8 +186,8 @@ func (s *FileSystem) freeze(ino uint32, dataOnly bool) (t *transaction, images, 
 	return t, images, s.takeDirty(ino, true), more, nil
 }
 
-// takeDirty removes the content of a file from the unwritten content and returns it, in the order of block numbers. If ino is 0,
-// it takes that of all files. With fresh, it also takes all content in newly allocated blocks.
+// takeDirty removes the content of a file from the unwritten content and returns it. If ino is 0, it takes that of all files.
+// With fresh, it also takes all content in newly allocated blocks.
 func (s *FileSystem) takeDirty(ino uint32, fresh bool) (contents []journal.Image) {
 	for b := range s.dirty {
 		if b.number&standIn == 0 && (ino == 0 || b.inode == ino || fresh && !b.late) {
@@ -197,7 +195,9 @@ func (s *FileSystem) takeDirty(ino uint32, fresh bool) (contents []journal.Image
 			delete(s.dirty, b)
 		}
 	}
-	journal.Sort(contents)
+	if len(s.dirty) == 0 {
+		s.dirty = map[*buffer]struct{}{} // a loop over a map takes as long as when the map was largest
+	}
 	return contents
 }
 
@@ -232,11 +232,14 @@ func (s *FileSystem) seal() error {
 	return nil
 }
 
-// countSuper writes the numbers of free blocks and inodes into the superblock. Ops do not update
+// countSuper writes the numbers of free blocks and inodes into the superblock, if they have changed. Ops do not update
 // them there.
 func (s *FileSystem) countSuper() {
-	super, err := s.beginOp().super()
-	if err != nil {
+	super, err := s.super()
+	if err == nil && super.FreeBlocks() == s.freeBlocks && super.FreeInodes() == s.freeInodes {
+		return
+	}
+	if super, err = s.beginOp().super(); err != nil {
 		return // the counts in the superblock stay old: e2fsck recomputes them
 	}
 	super.SetFreeBlocks(s.freeBlocks)
@@ -244,39 +247,29 @@ func (s *FileSystem) countSuper() {
 	super.SetWriteTime(uint32(s.config.Now().Unix()))
 }
 
-// writeContents writes blocks of files. Adjacent blocks are written together.
-func (s *FileSystem) writeContents(images []journal.Image) error {
-	const most = 1 << 20
-	for len(images) > 0 {
-		n := 1
-		for n < len(images) && images[n].Block == images[n-1].Block+1 && (n+1)<<s.geometry.BlockBits <= most {
-			n++
-		}
-		data := images[0].Data
-		if n > 1 {
-			data = make([]byte, 0, n<<s.geometry.BlockBits)
-			for _, i := range images[:n] {
-				data = append(data, i.Data...)
-			}
-		}
-		if err := s.device.write(images[0].Block, data); err != nil {
-			return err
-		}
-		images = images[n:]
+// writeBlocks writes blocks of the device, in any order.
+func (s *FileSystem) writeBlocks(images []journal.Image) error {
+	journal.Sort(images)
+	pieces := make([]block.Piece, len(images))
+	for k, i := range images {
+		pieces[k] = block.Piece{Offset: int64(i.Block) << s.geometry.BlockBits, Data: i.Data}
 	}
-	return nil
+	return s.device.io.WritePieces(pieces)
 }
 
-// writeTransaction makes a transaction durable.
-func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) error {
-	if s.journal == nil {
-		if err := s.writeContents(images); err != nil {
-			return err
-		}
-		return s.device.io.Flush()
+// writeDurably writes blocks of the device, in any order, and flushes it.
+func (s *FileSystem) writeDurably(images []journal.Image) error {
+	if err := s.writeBlocks(images); err != nil {
+		return err
 	}
-	if len(images) == 0 && len(t.revoked) == 0 {
-		return s.device.io.Flush() // only content of files has changed, which needs no transaction
+	return s.device.io.Flush()
+}
+
+// writeTransaction makes a transaction and contents of files durable. The contents are written together with the journal's
+// blocks: the flush before the transaction's commit block covers both.
+func (s *FileSystem) writeTransaction(t *transaction, images, contents []journal.Image) error {
+	if s.journal == nil || len(images) == 0 && len(t.revoked) == 0 {
+		return s.writeDurably(slices.Concat(contents, images))
 	}
 	now := s.config.Now()
 	jt := &journal.Transaction{Images: images, Seconds: uint64(now.Unix()), Nanoseconds: uint32(now.Nanosecond())}
@@ -293,19 +286,13 @@ func (s *FileSystem) writeTransaction(t *transaction, images []journal.Image) er
 	if err != nil {
 		return err
 	}
-	return s.carryOut(steps)
+	return s.carryOut(steps, contents)
 }
 
-// carryOut executes the steps that the journal returned. Between two flushes, writes of adjacent
-// blocks are combined.
-func (s *FileSystem) carryOut(steps []journal.Step) error {
-	var batch []journal.Image
-	flush := func() error {
-		journal.Sort(batch)
-		err := s.writeContents(batch)
-		batch = batch[:0]
-		return err
-	}
+// carryOut executes the steps that the journal returned. It writes contents of files together with the steps before the first
+// flush.
+func (s *FileSystem) carryOut(steps []journal.Step, contents []journal.Image) error {
+	batch := slices.Clone(contents)
 	for _, step := range steps {
 		switch step.Kind {
 		case journal.WriteLog:
@@ -317,21 +304,25 @@ func (s *FileSystem) carryOut(steps []journal.Step) error {
 		case journal.WriteHome:
 			batch = append(batch, journal.Image{Block: step.Block, Data: step.Data})
 		case journal.Flush:
-			if err := flush(); err != nil {
+			if err := s.writeDurably(batch); err != nil {
 				return err
 			}
-			if err := s.device.io.Flush(); err != nil {
-				return err
-			}
+			batch = nil
 		}
 	}
-	return flush()
+	return s.writeBlocks(batch)
 }
 
-// checkpoint writes all committed images to their own blocks and empties the journal. commitMu is
-// held.
+// checkpoint writes all committed images to their own blocks and empties the journal. After an error of the device it only
+// returns EIO: the journal may hold images of a transaction whose commit has failed. commitMu is held.
 func (s *FileSystem) checkpoint() error {
-	if err := s.carryOut(s.journal.Checkpoint()); err != nil {
+	s.mu.RLock()
+	failed := s.failed
+	s.mu.RUnlock()
+	if failed {
+		return linux.EIO
+	}
+	if err := s.carryOut(s.journal.Checkpoint(), nil); err != nil {
 		return err
 	}
 	s.mu.Lock()

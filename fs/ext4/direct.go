@@ -268,7 +268,7 @@ func (n node) writeOut(from, to int64) error {
 	s.commitMu.Lock() // a commit may be writing older images of the same blocks
 	defer s.commitMu.Unlock()
 	images := n.takeContents(uint64(from), uint64(to))
-	err := s.writeContents(images)
+	err := s.writeBlocks(images)
 	s.unflushed.Store(true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +295,7 @@ func (n node) writeOut(from, to int64) error {
 }
 
 // takeContents removes, from the blocks of content that the cache has not written to the disk yet, those between the offsets
-// from and to of the file (in bytes). It returns them in the order of their block numbers.
+// from and to of the file (in bytes), and returns them.
 func (n node) takeContents(from, to uint64) (images []journal.Image) {
 	s := n.s
 	s.mu.Lock()
@@ -325,7 +325,6 @@ func (n node) takeContents(from, to uint64) (images []journal.Image) {
 		}
 		at += r.length
 	}
-	journal.Sort(images)
 	return images
 }
 

@@ -34,8 +34,8 @@
 //
 // # Order on the device
 //
-// The mode is ordered: a commit first writes the content of files, then the journal writes its
-// transaction. Freed blocks are not reused before their transaction is committed, so a crash never
+// The mode is ordered: a commit writes the content of files together with the journal's blocks. A flush makes both durable
+// before the commit block is written. Freed blocks are not reused before their transaction is committed, so a crash never
 // shows new content in an old file.
 //
 // # Damage

@@ -10,6 +10,7 @@ import (
 	"loam/abi/linux"
 	"loam/block"
 	"loam/block/fault"
+	"loam/block/memory"
 	"loam/fs"
 	"loam/fs/ext4"
 )
@@ -109,4 +110,87 @@ func TestCheckpointFails(t *testing.T) {
 	}
 	must(t, again.Close())
 	check(t, after)
+}
+
+// If a write of Close fails, its transaction is not written to the blocks of the file system, unless the transaction's commit
+// block is on the device. Otherwise files would have blocks without their content. The test repeats Close, and each time
+// another write fails.
+func TestCloseFails(t *testing.T) {
+	base := loadImage(t, makeImage(t, "16M", "-b", "4096", "-J", "size=4"))
+	leaveStale(t, base, "stale")
+	for _, c := range []struct {
+		name  string
+		times int
+	}{{"once", 1}, {"from then on", 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			opened, last := closeFails(t, base, fault.Rule{Skip: 1 << 30})
+			for n := opened; n < last; n++ {
+				closeFails(t, base, fault.Rule{Ops: []block.Op{block.Write}, Skip: n, Times: c.times})
+			}
+			if last-opened < 6 {
+				t.Errorf("Close wrote %d times: fewer than the content, the log, the commit block and their places take", last-opened)
+			}
+		})
+	}
+}
+
+// leaveStale writes a text to the free blocks of a file system, which stay free.
+func leaveStale(t *testing.T, d block.Device, text string) {
+	t.Helper()
+	s := mount(t, d, ext4.Config{Interval: time.Hour})
+	v := newView(s)
+	f, err := v.Open(v.Dir, "filler", fs.ReadWrite|fs.Create, 0o644)
+	must(t, err)
+	b := []byte(strings.Repeat(text+"\n", 1<<16))
+	for {
+		if _, err := f.Write(b); err != nil {
+			break // the device is full
+		}
+	}
+	must(t, f.Sync())
+	must(t, f.Close())
+	must(t, v.Unlink(v.Dir, "filler"))
+	must(t, s.Close())
+}
+
+// closeFails makes a durable file and two others, and closes the file system on a device with a rule. It returns the numbers
+// of writes before and after Close.
+func closeFails(t *testing.T, base *memory.Device, rule fault.Rule) (opened, closed int) {
+	t.Helper()
+	d := base.Snapshot()
+	bad := fault.New(d, fault.Config{Rules: []fault.Rule{rule}})
+	s := mount(t, bad, ext4.Config{Interval: time.Hour, Now: func() time.Time { return time.UnixMilli(1e12) }})
+	v := newView(s)
+	write := func(name string) {
+		f, err := v.Open(v.Dir, name, fs.ReadWrite|fs.Create, 0o644)
+		must(t, err)
+		_, err = f.Write([]byte(strings.Repeat(name, 5000)))
+		must(t, errors.Join(err, f.Close()))
+	}
+	write("durable")
+	must(t, s.Sync())
+	write("a")
+	write("b")
+	opened = int(bad.Stats().Done[block.Write])
+	err := s.Close()
+	closed = int(bad.Stats().Done[block.Write])
+	if failed := bad.Counts().Failed > 0; failed != (err != nil) {
+		t.Errorf("write %d of Close: a write failed: %v; Close returned %v", rule.Skip-opened, failed, err)
+	}
+	after := d.Snapshot()
+	bad.Close()
+	again := mount(t, after, ext4.Config{})
+	w := newView(again)
+	for _, name := range []string{"durable", "a", "b"} {
+		_, err := w.Lookup(w.Dir, name, true)
+		if errors.Is(err, linux.ENOENT) && name != "durable" {
+			continue
+		}
+		if got := content(t, w, name); string(got) != strings.Repeat(name, 5000) {
+			t.Errorf("write %d of Close failed: %q has %d bytes that begin with %.20q", rule.Skip-opened, name, len(got), got)
+		}
+	}
+	must(t, again.Close())
+	check(t, after)
+	return opened, closed
 }

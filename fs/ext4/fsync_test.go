@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loam/abi/linux"
+	"loam/block/fault"
 	"loam/block/memory"
 	"loam/fs"
 	"loam/fs/ext4"
@@ -98,4 +100,63 @@ func TestSynchronousWrites(t *testing.T) {
 		must(t, f.Close())
 		must(t, s.Close())
 	}
+}
+
+// Requests that need not wait for one another are in flight together. On a device that takes a millisecond for each request,
+// fsync takes a few milliseconds, however many blocks it writes. A commit waits for four requests: blocks of the file and of
+// the journal together, a flush, the commit block, and a flush.
+func TestSyncWaits(t *testing.T) {
+	image := loadImage(t, makeImage(t, "64M"))
+	synctest.Test(t, func(t *testing.T) {
+		const delay, blocks = time.Millisecond, 1000
+		d := fault.New(image.Snapshot(), fault.Config{Delay: delay})
+		s := mount(t, d, ext4.Config{Interval: time.Hour})
+		v := newView(s)
+		f, err := v.Open(v.Root, "/file", fs.ReadWrite|fs.Create, 0o644)
+		must(t, err)
+		write := func(block int64) {
+			_, err := f.WriteAt(bytes.Repeat([]byte{byte(block)}, 4096), block*4096)
+			must(t, err)
+		}
+		syncing := func(sync func() error) (waits time.Duration) {
+			start := time.Now()
+			must(t, sync())
+			return time.Since(start) / delay
+		}
+		for i := range int64(2 * blocks) {
+			write(i)
+		}
+		must(t, s.Sync())
+		for i := range int64(blocks) {
+			write(2*i + 1)
+		}
+		if n := syncing(f.SyncData); n > 50 {
+			t.Errorf("fdatasync of %d blocks apart from one another waited %d times", blocks, n)
+		}
+		time.Sleep(tick)
+		write(7)
+		if n := syncing(f.SyncData); n != 2 {
+			t.Errorf("fdatasync of a block waited %d times", n)
+		}
+		time.Sleep(tick)
+		write(8)
+		if n := syncing(f.Sync); n != 4 {
+			t.Errorf("fsync with a commit waited %d times", n)
+		}
+		must(t, f.Close())
+		must(t, s.Close())
+		must(t, d.Close())
+	})
+}
+
+// A commit that frees and allocates nothing does not write the superblock.
+func TestSyncWritesNoSuperblock(t *testing.T) {
+	f := newSynced(t, loadImage(t, makeImage(t, "64M")))
+	f.clock.at = f.clock.at.Add(tick)
+	f.overwrite('b')
+	if _, written := f.syncing(f.f.Sync); written != 4096+3*1024 {
+		t.Errorf("%d bytes were written instead of the content, a descriptor, a block of inodes and the commit block", written)
+	}
+	must(t, f.s.Close())
+	check(t, f.d)
 }

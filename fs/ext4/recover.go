@@ -103,13 +103,12 @@ func (s *FileSystem) replay(c journal.Config) ([]byte, error) {
 		}
 		return r.Super, nil
 	}
+	var all []journal.Image
 	for number, data := range images {
 		s.cache.drop(number)
-		if err := s.device.write(number, data); err != nil {
-			return nil, err
-		}
+		all = append(all, journal.Image{Block: number, Data: data})
 	}
-	if err := s.device.io.Flush(); err != nil {
+	if err := s.writeDurably(all); err != nil {
 		return nil, err
 	}
 	if r.Transactions > 0 {

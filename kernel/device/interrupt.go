@@ -35,12 +35,27 @@ type interrupt struct {
 	done   func()
 	close  func()
 	waited bool // the driver has not yet called Done; guarded by bells.mu
+
+	f func() // called instead of a send to ring; nil: there is no such function. Guarded by bells.mu
 }
 
 // C implements driver.Interrupt.
 func (i *interrupt) C() <-chan struct{} { return i.ring }
 func (i *interrupt) Done()              { i.done() }
 func (i *interrupt) Close()             { i.close() }
+
+// signal is a message-signalled interrupt, which only one driver has. It implements driver.Caller.
+type signal struct {
+	*interrupt
+	bells *bells
+}
+
+// Call implements driver.Caller.
+func (s signal) Call(f func()) {
+	s.bells.mu.Lock()
+	defer s.bells.mu.Unlock()
+	s.f = f
+}
 
 // init prepares b. The function ask makes a call to the kernel.
 func (b *bells) init(ask func(number, a, b uintptr) (uintptr, bool)) {
@@ -64,6 +79,13 @@ func (b *bells) serve() {
 
 // ring notifies all drivers that use the interrupt with a number.
 func (b *bells) ring(number int) {
+	if f := b.notify(number); f != nil {
+		f()
+	}
+}
+
+// notify sends to the drivers that use the interrupt with a number, or returns the function that must be called instead.
+func (b *bells) notify(number int) (f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, l := range b.lines {
@@ -73,18 +95,22 @@ func (b *bells) ring(number int) {
 	}
 	for _, i := range b.all[number] {
 		i.waited = true
+		if i.f != nil {
+			return i.f // a signal has a single driver
+		}
 		select {
 		case i.ring <- struct{}{}:
 		default:
 		}
 	}
+	return nil
 }
 
 // message adds an interrupt that is not shared. Done does nothing for it.
-func (b *bells) message(number int) *interrupt {
+func (b *bells) message(number int) signal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) })
+	return signal{b.add(number, func() { b.kernel(kernel.CallClose, uintptr(number), 0) }), b}
 }
 
 // add registers a driver for the interrupt with a number. Close of the result calls the

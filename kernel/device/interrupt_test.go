@@ -40,7 +40,7 @@ func (m *model) connect(t *testing.T) *interrupt {
 	return i
 }
 
-func rung(i *interrupt) bool {
+func rung(i driver.Interrupt) bool {
 	select {
 	case <-i.C():
 		return true
@@ -145,5 +145,30 @@ func TestPool(t *testing.T) {
 	}
 	if _, ok := p.take(2, 1); ok {
 		t.Error("there was one too many")
+	}
+}
+
+// A message with a function calls it after each interrupt, until the message is closed, and sends nothing. A line
+// does not call.
+func TestCall(t *testing.T) {
+	m := newModel()
+	i := m.bells.message(3)
+	calls := 0
+	m.bells.ring(3)
+	if i.Call(func() { calls++; m.bells.ring(4) }); !rung(i) {
+		t.Error("the interrupt before was lost")
+	}
+	for want := 1; want < 3; want++ {
+		if m.bells.ring(3); calls != want || rung(i) {
+			t.Errorf("%d calls instead of %d", calls, want)
+		}
+	}
+	i.Close()
+	if m.bells.ring(3); calls != 2 {
+		t.Error("a call after Close")
+	}
+	l := m.connect(t)
+	if _, ok := driver.Interrupt(l).(driver.Caller); ok {
+		t.Error("a line, which several drivers may share, calls a function of one of them")
 	}
 }

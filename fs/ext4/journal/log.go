@@ -166,7 +166,7 @@ func (l *Log) need(t *Transaction) int {
 func (l *Log) Fits(t *Transaction) bool { return l.need(t) <= int(l.length-l.first-l.used) }
 
 // Commit appends a transaction and returns the steps that write it. The caller writes the
-// transaction's file contents before these steps. The log treats the transaction as committed from
+// transaction's file contents before the first Flush of these steps. The log treats the transaction as committed from
 // now on: a caller that cannot execute the steps must stop writing to the file system. Errors:
 // ErrFull.
 func (l *Log) Commit(t *Transaction) ([]Step, error) {
