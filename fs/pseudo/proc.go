@@ -22,7 +22,8 @@ type Process struct {
 	Environment   []string // at the start
 	Mounts        []Mount  // in addition to /, /proc, /sys and /sys/fs/cgroup
 	Hostname      func() string
-	Release       string // release of the kernel: "6.1.0-loam"
+	Domain        func() string // NIS domain (setdomainname(2))
+	Release       string        // release of the kernel: "6.1.0-loam"
 	Started       time.Time
 	// Memory returns the machine's total and free memory in bytes.
 	Memory func() (total, free uint64)
@@ -309,6 +310,7 @@ func (p *Process) idle() time.Duration {
 // settings adds /proc/sys.
 func (p *Process) settings(f *FileSystem) {
 	f.File("sys/kernel/hostname", func() string { return p.Hostname() + "\n" })
+	f.File("sys/kernel/domainname", func() string { return p.Domain() + "\n" })
 	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
 	f.Fixed("sys/kernel/ostype", "Linux\n")
 	f.Fixed("sys/kernel/pid_max", "32768\n")

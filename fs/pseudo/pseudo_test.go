@@ -18,7 +18,7 @@ func mounted(t *testing.T) *fs.View {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	v.Umask = 0
 	p := Process{
-		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Release: "6.1.0-loam",
+		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Domain: func() string { return "(none)" }, Release: "6.1.0-loam",
 		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
@@ -84,6 +84,7 @@ func TestContents(t *testing.T) {
 		"/proc/sys/net/core/somaxconn":              "4096\n",
 		"/proc/sys/net/ipv4/tcp_congestion_control": "cubic\n",
 		"/proc/sys/net/ipv4/tcp_available_congestion_control":                "cubic bbr\n",
+		"/proc/sys/kernel/domainname":                                        "(none)\n",
 		"/proc/sys/kernel/hostname":                                          "loam\n",
 		"/proc/mounts":                                                       "loam / tmpfs rw 0 0\nloam /a\\040b tmpfs ro 0 0\nproc /proc proc ro 0 0\n",
 		"/proc/self/mountinfo":                                               "1 1 0:1 / / rw - tmpfs loam rw\n2 1 0:2 / /a\\040b ro - tmpfs loam ro\n3 1 0:3 / /proc ro - proc proc ro\n4 1 0:4 / /sys ro - sysfs sysfs ro\n5 1 0:5 / /sys/fs/cgroup ro - cgroup2 cgroup2 ro\n",

@@ -8,7 +8,7 @@ const pageSize = 4096
 // bytes. The lock of the pipe guards all fields.
 type pages struct {
 	capacity int    // number of pages, a power of two
-	memory   []byte // the pages, allocated by the first write
+	memory   []byte // the pages, or only the first one: see allocate
 	data     []data // data in each page
 	first    int    // index of the oldest page with data
 	used     int    // number of pages with data, from first on
@@ -39,7 +39,7 @@ func (p *pages) write(b []byte, packet bool) int {
 	done := p.append(b[:len(b)%pageSize])
 	for done < len(b) && !p.full() {
 		i := p.at(p.used)
-		p.allocate()
+		p.allocate(i)
 		n := copy(p.memory[i*pageSize:(i+1)*pageSize], b[done:])
 		p.add(i, data{end: uint16(n), grows: !packet, packet: packet})
 		done += n
@@ -70,9 +70,20 @@ func (p *pages) add(i int, d data) {
 	p.held += int(d.end - d.start)
 }
 
-func (p *pages) allocate() {
-	if p.memory == nil {
-		p.memory, p.data = make([]byte, p.capacity*pageSize), make([]data, p.capacity)
+// allocate makes memory for a page, and for those before it. Most pipes never need more than the first page.
+func (p *pages) allocate(page int) {
+	if page*pageSize < len(p.memory) {
+		return
+	}
+	size := pageSize
+	if page > 0 {
+		size *= p.capacity
+	}
+	memory := make([]byte, size)
+	copy(memory, p.memory)
+	p.memory = memory
+	if p.data == nil {
+		p.data = make([]data, p.capacity)
 	}
 }
 
@@ -121,9 +132,10 @@ func (p *pages) front(n int) []byte {
 // back returns up to n bytes of free pages as one slice. It returns fewer if the free pages wrap around the end of the ring.
 // fill adds them to the data. The pipe is not full.
 func (p *pages) back(n int) []byte {
-	p.allocate()
 	i := p.at(p.used)
-	return p.memory[i*pageSize:][:min(n, min(p.capacity-p.used, p.capacity-i)*pageSize)]
+	n = min(n, min(p.capacity-p.used, p.capacity-i)*pageSize)
+	p.allocate(i + (n-1)/pageSize)
+	return p.memory[i*pageSize:][:n]
 }
 
 // fill adds n bytes to the data, which the caller has stored in the slice that back returned.
@@ -152,7 +164,7 @@ func (p *pages) copyFrom(from *pages, n int, consume bool) (done int) {
 		size := min(n-done, int(d.end-d.start))
 		d.grows = d.grows && consume && size == int(d.end-d.start)
 		d.end = d.start + uint16(size)
-		p.allocate()
+		p.allocate(target)
 		copy(p.memory[target*pageSize+int(d.start):], from.unread(source)[:size])
 		p.add(target, d)
 		done += size
