@@ -12,8 +12,7 @@ import (
 type File struct {
 	tree   *Tree
 	place  Place
-	dir    Place  // where the file was found; zero: unknown
-	name   string // name of the file in dir
+	from   origin
 	handle Handle // the open file; nil for a directory, and with PathOnly
 	flags  atomic.Int32
 	// checkedAt is the value of Tree.capabilitySets at which the file had no capabilities; 0: not yet checked.
@@ -155,7 +154,7 @@ func (f *File) WriteAt(p []byte, offset int64) (int, error) {
 // reportEvent reports event e to the watcher if n > 0, and returns n.
 func (f *File) reportEvent(n int, e Event) int {
 	if n > 0 {
-		f.tree.notify(f.place.Node, e)
+		f.notify(e)
 	}
 	return n
 }
@@ -258,7 +257,7 @@ func (f *File) Truncate(size int64) error {
 		err = f.place.Node.Change(Change{Fields: SetSize, Size: size})
 	}
 	if err == nil {
-		f.tree.notify(f.place.Node, Modified)
+		f.notify(Modified)
 	}
 	return err
 }
@@ -297,7 +296,7 @@ func (f *File) Close() error {
 	if f.Flags().MayWrite() {
 		e = ClosedWritten
 	}
-	f.tree.notify(f.place.Node, e)
+	f.notify(e)
 	if f.handle == nil {
 		return nil
 	}

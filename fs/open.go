@@ -32,15 +32,21 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	if err != nil {
 		return nil, err
 	}
-	return t.origin(v.open(p, flags))
+	return v.open(p, flags, t.origin())
 }
 
-// origin records where a file was found.
-func (t *target) origin(f *File, err error) (*File, error) {
-	if err == nil && t.last == named {
-		f.dir, f.name = t.dir, t.name
+// origin is the directory in which a file was found, and its name there. The zero origin is unknown.
+type origin struct {
+	dir  Place
+	name string
+}
+
+// origin returns where the file was found.
+func (t *target) origin() origin {
+	if t.last != named {
+		return origin{}
 	}
-	return f, err
+	return origin{t.dir, t.name}
 }
 
 // PathOf returns the path of an open file as v sees it (proc(5), /proc/PID/fd). It ends with " (deleted)" if the file
@@ -51,19 +57,30 @@ func (v *View) PathOf(f *File) (string, error) {
 			return path, nil
 		}
 	}
-	dir, err := f.dir.directory()
-	if err != nil || f.name == "" {
+	if f.from.name == "" {
 		return "", linux.ENOENT
 	}
-	path, err := v.Path(f.dir)
+	path, err := v.Path(f.from.dir)
 	if err != nil {
 		return "", err
 	}
-	path = strings.TrimSuffix(path, "/") + "/" + f.name
-	if n, err := dir.Lookup(f.name); err != nil || v.Tree.cross(Place{f.dir.mount, n}).Node != f.place.Node {
+	path = strings.TrimSuffix(path, "/") + "/" + f.from.name
+	if f.found() == nil {
 		path += " (deleted)"
 	}
 	return path, nil
+}
+
+// found returns the directory in which the file was found; nil if the file no longer has its name there.
+func (f *File) found() Directory {
+	dir, ok := f.from.dir.Node.(Directory)
+	if !ok {
+		return nil
+	}
+	if n, err := dir.Lookup(f.from.name); err != nil || f.tree.cross(Place{f.from.dir.mount, n}).Node != f.place.Node {
+		return nil
+	}
+	return dir
 }
 
 // openOrCreate implements Open with O_CREAT. It returns EISDIR for a directory and for a path with a
@@ -92,7 +109,7 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	case t.place.Node.Attr().Mode.Type() == Dir:
 		return nil, linux.EISDIR
 	}
-	return t.origin(v.open(t.place, flags))
+	return v.open(t.place, flags, t.origin())
 }
 
 // create creates the file that openOrCreate did not find. If another process creates it at the same
@@ -105,7 +122,7 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 	node, err := v.makeIn(t, dir, Regular|mode&Permissions, Device{})
 	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
-			return t.origin(v.open(v.Tree.cross(Place{t.dir.mount, node}), flags))
+			return v.open(v.Tree.cross(Place{t.dir.mount, node}), flags, t.origin())
 		}
 	}
 	if err != nil {
@@ -116,28 +133,35 @@ func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
 		return nil, err
 	}
 	v.Tree.notifyName(dir, t.name, node, Created)
-	return t.origin(v.opened(newFile(v.Tree, Place{t.dir.mount, node}, h, flags)), nil)
+	f := newFile(v.Tree, Place{t.dir.mount, node}, h, flags)
+	f.from = t.origin()
+	return v.opened(f), nil
 }
 
 // OpenPlace opens a known place with all checks of Open. It serves paths in /proc/self/fd, and files to
 // execute.
-func (v *View) OpenPlace(p Place, flags Flags) (*File, error) { return v.open(p, flags) }
+func (v *View) OpenPlace(p Place, flags Flags) (*File, error) { return v.open(p, flags, origin{}) }
 
 // open checks permissions, opens the node or the device, and truncates the file if the flags ask for
 // it.
-func (v *View) open(p Place, flags Flags) (*File, error) {
+func (v *View) open(p Place, flags Flags, from origin) (*File, error) {
 	a := p.Node.Attr()
+	file := func(h Handle) *File {
+		f := newFile(v.Tree, p, h, flags)
+		f.from = from
+		return f
+	}
 	if err := v.mayOpen(p, a, flags); err != nil {
 		return nil, err
 	}
 	if flags&PathOnly != 0 {
-		return newFile(v.Tree, p, nil, flags), nil
+		return file(nil), nil
 	}
 	var h Handle
 	var err error
 	switch a.Mode.Type() {
 	case Dir:
-		return v.opened(newFile(v.Tree, p, nil, flags)), nil
+		return v.opened(file(nil)), nil
 	case CharDevice, BlockDevice:
 		if p.On(NoDevices) {
 			return nil, linux.EACCES
@@ -151,6 +175,7 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	f := file(h)
 	if flags&Truncate != 0 && a.Mode.Type() == Regular {
 		c, err := v.removePrivileges(p.Node, a, Change{Fields: SetSize})
 		if err == nil {
@@ -160,14 +185,14 @@ func (v *View) open(p Place, flags Flags) (*File, error) {
 			h.Close()
 			return nil, err
 		}
-		v.Tree.notify(p.Node, Modified)
+		f.notify(Modified)
 	}
-	return v.opened(newFile(v.Tree, p, h, flags)), nil
+	return v.opened(f), nil
 }
 
 // opened reports an open file to the watcher.
 func (v *View) opened(f *File) *File {
-	v.Tree.notify(f.place.Node, Opened)
+	f.notify(Opened)
 	return f
 }
 

@@ -76,6 +76,21 @@ func (t *Tree) notify(n Node, e Event) {
 	(*w).Happened(notice)
 }
 
+// notify reports an event of the open file, with the newest name of the file, or the name at which it was opened.
+func (f *File) notify(e Event) {
+	w := f.tree.watcher.Load()
+	if w == nil {
+		return
+	}
+	notice := Notice{Event: e, Node: f.place.Node}
+	if n, ok := notice.Node.(Named); ok {
+		notice.Dir, notice.Name = n.Name()
+	} else if dir := f.found(); dir != nil {
+		notice.Dir, notice.Name = dir, f.from.name
+	}
+	(*w).Happened(notice)
+}
+
 // notifyName reports an event of a name in a directory.
 func (t *Tree) notifyName(dir Directory, name string, n Node, e Event) {
 	if w := t.watcher.Load(); w != nil {
