@@ -67,9 +67,9 @@ func TestOffsets(t *testing.T) {
 		"frameSize":    amd64.FrameSize,
 		"exceptions":   amd64.VectorException,
 
-		"vectorsSize":   amd64.VectorCount * 16, // see fillIDT
-		"vectorDebugAt": amd64.VectorDebug * 16,
-		"flagResume":    amd64.FlagResume,
+		"stubCount":  amd64.VectorCount,
+		"stubDebug":  amd64.VectorDebug,
+		"flagResume": amd64.FlagResume,
 
 		"selectorCode":     amd64.CodeSelector,
 		"selectorData":     amd64.DataSelector,

@@ -64,9 +64,9 @@
 #define vectorCall	0x100
 #define vectorSyscall	0x102
 
-// vectorsSize is the size of loamVectors in bytes. vectorDebugAt is the offset of the code of the debug exception in it.
-#define vectorsSize	2048
-#define vectorDebugAt	16
+// Number of pieces of entry code in loamVectors, and the number of the piece for the debug exception.
+#define stubCount	128
+#define stubDebug	1
 
 // Offsets from the top of debug's stack: two registers, then the end of an amd64.Frame.
 #define debug_cx	0
@@ -352,13 +352,14 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	WRMSR
 	JMP	crash<>(SB)
 
-// debug handles debug exceptions, on a stack of their own. It moves the processor's part of the frame to the stack of the other
-// exceptions (entry 1 of the interrupt stack table) and continues as for them.
+// debug handles debug exceptions, on a stack of their own. It moves the processor's part of the frame to the stack
+// of other exceptions (entry 1 of the interrupt stack table) and continues as for them.
 //
-// A data breakpoint of ring 3 on an instruction that loads SS has its exception only after the next instruction (SDM volume 3,
-// 6.8.3). If that is SYSCALL or INT3, the exception occurs in ring 0 at the first instruction of the kernel, while GS
-// still belongs to ring 3 (CVE-2018-8897). It is ignored then, without any access through GS. The frame of INT3 is intact, because it
-// is on another stack. RF is set because an instruction breakpoint, which only a test sets there, would trigger again.
+// If an instruction that loads SS hits a data breakpoint of ring 3, the exception occurs only after the next
+// instruction (SDM volume 3, 6.8.3). If that is SYSCALL or INT3, it occurs in ring 0 at the first instruction of the
+// kernel, while GS still belongs to ring 3 (CVE-2018-8897). Such an exception is ignored, without any access
+// through GS. The frame of INT3 is on another stack, so it is intact. RF is set because an instruction breakpoint,
+// which only a test sets there, would trigger again.
 TEXT debug<>(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	AX
 	PUSHQ	CX
@@ -370,9 +371,10 @@ TEXT debug<>(SB),NOSPLIT|NOFRAME,$0
 	JEQ	delayed
 	LEAQ	loamVectors<>(SB), CX
 	SUBQ	CX, AX
-	CMPQ	AX, $vectorDebugAt
+	SHRQ	$4, AX
+	CMPQ	AX, $stubDebug
 	JEQ	lost
-	CMPQ	AX, $vectorsSize
+	CMPQ	AX, $stubCount
 	JCS	delayed
 	MOVQ	cpu_ist1(GS), AX
 	JMP	move
@@ -401,7 +403,7 @@ delayed:
 	ADDQ	$16, SP
 	IRETQ
 lost:
-	// The exception has overwritten the frame of an earlier one. No known processor does this.
+	// The frame has overwritten the frame of an earlier debug exception. No processor is known to do this: end the machine.
 	POPQ	CX
 	POPQ	AX
 	JMP	last<>(SB)
