@@ -25,6 +25,7 @@
 #define cpu_claimed	152
 #define cpu_dozes	156
 #define cpu_user	208
+#define cpu_copying	232
 
 // interruptRoom is the space in bytes that loam/kernel.Interrupted and its callees need on the stack. A fault in them uses
 // the stack below this space. It is a multiple of 16, because the processor aligns the stack of a fault to 16 bytes.
@@ -49,6 +50,7 @@
 // Size of loam/arch/amd64.Frame, and offsets of its fields.
 #define frameSize	176
 #define frame_vector	120
+#define frame_ip	136
 #define frame_cs	144
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
@@ -57,10 +59,12 @@
 #define page_vector	256
 
 // Selectors of the kernel's code and data segments, the first vector that is no exception, and the values of
-// amd64.Frame.Vector for the two kinds of system calls (loam/arch/amd64).
+// amd64.Frame.Vector for two exceptions and the two kinds of system calls (loam/arch/amd64).
 #define selectorCode	8
 #define selectorData	16
 #define exceptions	32
+#define vectorDebug	1
+#define vectorPage	14
 #define vectorCall	0x100
 #define vectorSyscall	0x102
 
@@ -208,6 +212,9 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	JEQ	kernel
 	JMP	runtime·loamUserTrap(SB)
 kernel:
+	CMPQ	cpu_copying(GS), $0
+	JEQ	2(PC)
+	JMP	copying<>(SB)
 
 	// If the frame is not at the end of the thread's page, then the kernel was interrupted, and not a thread.
 	MOVQ	cpu_frameEnd(GS), AX
@@ -227,6 +234,27 @@ kernel:
 old:
 	FXSAVE64	(DI)
 	JMP	runtime·loamServe(SB)
+
+// copying handles an exception of a copy to or from the memory of a process (loam_user_amd64.s). After a
+// page fault the copy fails. A breakpoint of the process on the data of the copy, which the processor may
+// still have (loam/kernel/user.Context.SetDebug), has no effect. Interrupts are disabled during a copy.
+TEXT copying<>(SB),NOSPLIT|NOFRAME,$0
+	CMPQ	frame_vector(SP), $vectorPage
+	JEQ	page
+	CMPQ	frame_vector(SP), $vectorDebug
+	JEQ	debug
+	JMP	crash<>(SB)
+page:
+	MOVQ	cpu_copying(GS), AX
+	MOVQ	AX, frame_ip(SP)
+	JMP	resume
+debug:
+	XORL	AX, AX
+	MOVQ	AX, DR6
+resume:
+	MOVQ	SP, AX
+	XORL	BX, BX
+	JMP	leave<>(SB)
 
 // loamServe calls loam/kernel.Enter with the frame at SP.
 TEXT runtime·loamServe(SB),NOSPLIT|NOFRAME,$0
@@ -313,6 +341,7 @@ fails:
 
 // crash ends the machine after an unexpected trap in the kernel. It uses the current stack.
 TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	$0, cpu_copying(GS)
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14
 	XORPS	X15, X15
