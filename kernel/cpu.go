@@ -34,8 +34,8 @@ type cpu struct {
 	user     uintptr // address of the context whose x87 state is in the processor; 0: there is none
 	number   int32
 	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
-	// address at which a copy to or from a process continues after a page fault; 0: none is in progress. A copy disables
-	// interrupts.
+	// address at which a thread that copies memory of a process continues after a page fault or an interrupt; 0: the thread
+	// does not copy
 	copying uintptr
 
 	core uintptr // address of the structure core that the CPU belongs to

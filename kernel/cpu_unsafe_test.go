@@ -73,6 +73,7 @@ func TestOffsets(t *testing.T) {
 		"userCode":         amd64.UserCodeSelector,
 		"userData":         amd64.UserDataSelector,
 		"flagsUser":        amd64.FlagsUser,
+		"flagAccess":       amd64.FlagAlign,
 		"flagsAlways":      amd64.FlagFixed | amd64.FlagInterrupt,
 		"vectorProtection": amd64.VectorProtection,
 		"vectorPage":       amd64.VectorPage,

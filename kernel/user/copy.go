@@ -8,13 +8,13 @@ import (
 )
 
 // Copies between kernel memory and user memory. A goroutine usually copies memory of its own process while the CPU still uses
-// the address space of that process. Then copyDirect copies through the mapping of the process. It disables interrupts, so a
-// CPU that unmaps the page waits for the end of the copy.
+// the address space of that process. Then copyDirect copies through the mapping of the process. An interrupt ends the copy, also
+// the interrupt of a CPU that unmaps the page.
 //
 // All other copies walk the page tables and access memory through the window (the mapping of physical memory). The space's
 // lock is held while one page is copied. If that page is unmapped meanwhile, its memory is freed only after the copy.
 
-// isDirect reports whether copyDirect may copy n bytes at va. The copy is short because interrupts are disabled. It ends below the
+// isDirect reports whether copyDirect may copy n bytes at va. A long copy would often be interrupted. The copy ends below the
 // upper half, because the page at Limit is in the lower half, where it is never mapped.
 func isDirect(va uint64, n int) bool { return va < Limit && n <= amd64.PageSize }
 

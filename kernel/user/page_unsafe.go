@@ -72,7 +72,8 @@ func saveOwn(p *page) (live uint32)
 func forget(active *uint64, root, va, pages uint64) (others uint64)
 
 // copyDirect copies n bytes between kernel memory and user memory, by the virtual addresses of both, if the calling CPU uses
-// the page tables at root. It returns false if the CPU does not, or if a page is not mapped for the access.
+// the page tables at root. It returns false if the CPU does not, if a page is not mapped for the access, or if the CPU is
+// interrupted.
 //
 //go:linkname copyDirect
 func copyDirect(root uint64, to, from, n uintptr) (done bool)

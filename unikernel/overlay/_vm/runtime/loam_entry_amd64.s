@@ -52,16 +52,18 @@
 #define frame_vector	120
 #define frame_ip	136
 #define frame_cs	144
+#define frame_flags	152
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
 #define page_gsBase	192
 #define page_live	224
 #define page_vector	256
 
-// Selectors of the kernel's code and data segments, the first vector that is no exception, and the values of
+// Selectors of the kernel's code and data segments, the flag AC, the first vector that is no exception, and the values of
 // amd64.Frame.Vector for two exceptions and the two kinds of system calls (loam/arch/amd64).
 #define selectorCode	8
 #define selectorData	16
+#define flagAccess	0x40000
 #define exceptions	32
 #define vectorDebug	1
 #define vectorPage	14
@@ -215,7 +217,10 @@ kernel:
 	CMPQ	cpu_copying(GS), $0
 	JEQ	2(PC)
 	JMP	copying<>(SB)
+	JMP	thread<>(SB)
 
+// thread handles a trap in ring 0.
+TEXT thread<>(SB),NOSPLIT|NOFRAME,$0
 	// If the frame is not at the end of the thread's page, then the kernel was interrupted, and not a thread.
 	MOVQ	cpu_frameEnd(GS), AX
 	SUBQ	$frameSize, AX
@@ -235,17 +240,26 @@ old:
 	FXSAVE64	(DI)
 	JMP	runtime·loamServe(SB)
 
-// copying handles an exception of a copy to or from the memory of a process (loam_user_amd64.s). After a
-// page fault the copy fails. A breakpoint of the process on the data of the copy, which the processor may
-// still have (loam/kernel/user.Context.SetDebug), has no effect. Interrupts are disabled during a copy.
+// copying handles a trap during copyDirect (loam_user_amd64.s). A page fault or an interrupt ends the copy: the
+// thread continues at the address in cpu_copying, where it may be on another CPU. A breakpoint on the data of
+// the process, which the processor may still have (loam/kernel/user.Context.SetDebug), has no effect.
 TEXT copying<>(SB),NOSPLIT|NOFRAME,$0
-	CMPQ	frame_vector(SP), $vectorPage
-	JEQ	page
 	CMPQ	frame_vector(SP), $vectorDebug
 	JEQ	debug
-	JMP	crash<>(SB)
-page:
 	MOVQ	cpu_copying(GS), AX
+	MOVQ	$0, cpu_copying(GS)
+	CMPB	loam∕kernel·haveSMAP(SB), $0
+	JEQ	protected
+	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
+	ANDL	$~flagAccess, frame_flags(SP)
+protected:
+	CMPQ	frame_vector(SP), $vectorPage
+	JEQ	page
+	CMPQ	frame_vector(SP), $exceptions
+	JCS	2(PC)
+	MOVQ	AX, frame_ip(SP)
+	JMP	thread<>(SB)
+page:
 	MOVQ	AX, frame_ip(SP)
 	JMP	resume
 debug:

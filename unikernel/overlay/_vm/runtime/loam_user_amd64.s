@@ -361,18 +361,19 @@ done:
 	RET
 
 // copyDirect copies n bytes between kernel memory and user memory through the mapping of the process, if this
-// CPU uses its address space. It returns false if the CPU does not, or if a byte is not mapped for the
-// access; some bytes may have been copied then. Interrupts are disabled, so the CPU keeps the address space,
-// and a CPU that removes a page (loam/kernel/user.Space.Apply) waits for the end of the copy. The entry code
-// returns to copyFault after a page fault of either memory.
+// CPU uses its address space. It returns false if the CPU does not, if a byte is not mapped for the access, or
+// if an interrupt occurs. Some bytes may have been copied then.
+//
+// While cpu_copying is set, the entry code makes the thread continue at copyFault after a page fault or an
+// interrupt, with the flag AC and cpu_copying cleared. So the CPU keeps the address space during the copy, and a
+// CPU that removes a page (loam/kernel/user.Space.Apply) ends the copy by its interrupt.
 //
 //	func copyDirect(root uint64, to, from, n uintptr) (done bool)
 TEXT loam∕kernel∕user·copyDirect<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
-	CLI
+	LEAQ	copyFault<>(SB), DX
+	MOVQ	DX, cpu_copying(GS)	// before the comparison: the thread may change CPUs until then
 	CMPQ	AX, cpu_root(GS)
 	JNE	elsewhere
-	LEAQ	copyFault<>(SB), DX
-	MOVQ	DX, cpu_copying(GS)
 	CMPB	loam∕kernel·haveSMAP(SB), $0
 	JEQ	blocks
 	BYTE $0x0f; BYTE $0x01; BYTE $0xcb	// STAC
@@ -424,27 +425,20 @@ bytes:
 	DECQ	DI
 	JMP	bytes
 copied:
-	MOVQ	$0, cpu_copying(GS)
 	CMPB	loam∕kernel·haveSMAP(SB), $0
-	JEQ	enable
+	JEQ	protected
 	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
-enable:
-	STI
+protected:
+	MOVQ	$0, cpu_copying(GS)
 	MOVL	$1, AX
 	RET
 elsewhere:
-	STI
+	MOVQ	$0, cpu_copying(GS)
 	XORL	AX, AX
 	RET
 
-// copyFault returns from copyDirect after a page fault. Flags other than AC and IF have their values of Go code.
+// copyFault is the end of copyDirect after a page fault or an interrupt.
 TEXT copyFault<>(SB),NOSPLIT|NOFRAME,$0
-	MOVQ	$0, cpu_copying(GS)
-	CMPB	loam∕kernel·haveSMAP(SB), $0
-	JEQ	enable
-	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
-enable:
-	STI
 	XORL	AX, AX
 	RET
 
