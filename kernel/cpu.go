@@ -23,7 +23,7 @@ type cpu struct {
 	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
 	dozes    uint32 // not 0: the CPU waits for the kernel's lock with interrupts enabled
 
-	// The fields up to last are used by the code that enters and leaves ring 3 (user.go).
+	// The fields up to copying are used by the code that enters and leaves ring 3 (user.go).
 	root uint64 // value of CR3
 	// address of the set of CPUs that use the current address space (root); 0: this is the kernel's own address space
 	active   uintptr
@@ -34,6 +34,9 @@ type cpu struct {
 	user     uintptr // address of the context whose x87 state is in the processor; 0: there is none
 	number   int32
 	last     uintptr // address of the context that was the last to enter ring 3 on this CPU; 0: there was none
+	// address at which a thread that copies memory of a process continues after a page fault or an interrupt; 0: the thread
+	// does not copy
+	copying uintptr
 
 	core uintptr // address of the structure core that the CPU belongs to
 
@@ -125,7 +128,7 @@ func (k *core) features(c *cpu) {
 	if k.have.SMEP {
 		v |= amd64.CR4SMEP
 	}
-	if k.have.SMAP {
+	if haveSMAP = k.have.SMAP; haveSMAP {
 		v |= amd64.CR4SMAP
 	}
 	if k.have.Machine {
@@ -183,6 +186,9 @@ func vectorsOf(components uint64) uint8 {
 
 // haveXSave is a copy of have.XSave, which the entry code reads.
 var haveXSave bool
+
+// haveSMAP is a copy of have.SMAP, which the copies to and from processes read.
+var haveSMAP bool
 
 // fxsaveSize is the size of the area that FXSAVE writes, in bytes. FXSAVE is used on a processor without XSAVE.
 const fxsaveSize = 512

@@ -13,6 +13,7 @@ import _ "unsafe" // for go:linkname
 //go:linkname entries
 //go:linkname machineCore
 //go:linkname haveXSave
+//go:linkname haveSMAP
 //go:linkname userVectors
 //go:linkname Rung
 //go:linkname Held

@@ -1,18 +1,29 @@
 package user
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"loam/arch/amd64"
 )
 
-// Copies between kernel memory and user memory. They walk the page tables and access memory through the window (the
-// mapping of physical memory). So a bad address returns an error and never causes a fault. The space's lock is held
-// while one page is copied. If that page is unmapped meanwhile, its memory is freed only after the copy.
+// Copies between kernel memory and user memory. A goroutine usually copies memory of its own process while the CPU still uses
+// the address space of that process. Then copyDirect copies through the mapping of the process. An interrupt ends the copy, also
+// the interrupt of a CPU that unmaps the page.
+//
+// All other copies walk the page tables and access memory through the window (the mapping of physical memory). The space's
+// lock is held while one page is copied. If that page is unmapped meanwhile, its memory is freed only after the copy.
+
+// isDirect reports whether copyDirect may copy n bytes at va. A long copy would often be interrupted. The copy ends below the
+// upper half, because the page at Limit is in the lower half, where it is never mapped.
+func isDirect(va uint64, n int) bool { return va < Limit && n <= amd64.PageSize }
 
 // Read copies user memory at va to b. It returns the number of bytes copied. If the number is less than len(b), the
 // next byte is not mapped: the caller maps it and continues, or fails with EFAULT.
 func (s *Space) Read(va uint64, b []byte) int {
+	if s.readDirect(va, b) {
+		return len(b)
+	}
 	done := 0
 	for done < len(b) {
 		s.mu.RLock()
@@ -29,6 +40,9 @@ func (s *Space) Read(va uint64, b []byte) int {
 // Write copies b to user memory at va. It returns the number of bytes copied. It stops, as Read does, at a page that is
 // not mapped, and also at a page that is not writable.
 func (s *Space) Write(va uint64, b []byte) int {
+	if s.writeDirect(va, b) {
+		return len(b)
+	}
 	done := 0
 	for done < len(b) {
 		s.mu.RLock()
@@ -59,6 +73,10 @@ func (s *Space) memory(va uint64, n int, want uint64) []byte {
 // Load returns the 32-bit word at va, which must be aligned to 4 bytes. It returns false if the page is not mapped.
 func (s *Space) Load(va uint64) (value uint32, ok bool) {
 	const size = 4
+	var word [size]byte
+	if s.readDirect(va, word[:]) {
+		return binary.NativeEndian.Uint32(word[:]), true
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	b := s.memory(va, size, amd64.PagePresent|amd64.PageUser)

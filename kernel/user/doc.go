@@ -20,7 +20,8 @@
 //
 // The upper half of each address space is the kernel's and is the same everywhere. CR3 changes only when a CPU
 // enters ring 3 for another process; a goroutine in ring 0 runs in the address space that its CPU used last. The
-// kernel never uses user addresses: it walks the page tables and copies through the window onto physical memory.
+// kernel uses user addresses only in copyDirect, a routine in assembly that fails at a page fault. Other copies walk the
+// page tables and use the window onto physical memory.
 //
 // # Invariants
 //

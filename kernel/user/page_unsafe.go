@@ -71,6 +71,24 @@ func saveOwn(p *page) (live uint32)
 //go:linkname forget
 func forget(active *uint64, root, va, pages uint64) (others uint64)
 
+// copyDirect copies n bytes between kernel memory and user memory, by the virtual addresses of both, if the calling CPU uses
+// the page tables at root. It returns false if the CPU does not, if a page is not mapped for the access, or if the CPU is
+// interrupted.
+//
+//go:linkname copyDirect
+func copyDirect(root uint64, to, from, n uintptr) (done bool)
+
+// readDirect and writeDirect copy user memory at va to b, and b to user memory at va, by copyDirect.
+func (s *Space) readDirect(va uint64, b []byte) bool {
+	// Safety: the compiler keeps b in place during the call of a function in assembly.
+	return isDirect(va, len(b)) && copyDirect(s.tables.Root, uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(va), uintptr(len(b)))
+}
+
+func (s *Space) writeDirect(va uint64, b []byte) bool {
+	// Safety: as in readDirect.
+	return isDirect(va, len(b)) && copyDirect(s.tables.Root, uintptr(va), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)))
+}
+
 // kernelCall makes a system call that only Loam has, by its number.
 //
 //go:linkname kernelCall runtime.loamCall

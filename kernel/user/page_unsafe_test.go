@@ -26,6 +26,9 @@ func hostSaveOwn(*page) uint32 { return 0 }
 //go:linkname hostForget loam/kernel/user.forget
 func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
 
+//go:linkname hostCopyDirect loam/kernel/user.copyDirect
+func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }
+
 // The entry code has the correct offsets of a context's fields.
 func TestOffsets(t *testing.T) {
 	source, err := os.ReadFile("../../unikernel/overlay/_vm/runtime/loam_user_amd64.s")

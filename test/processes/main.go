@@ -4,7 +4,7 @@
 // kernel, in the same emulator, with the same memory and CPUs, in the same run. It writes a table of ratios.
 //
 //	go run ./test/processes [-cpus 1,2] [-span TIME] [-only PREFIX] [-reps N] [-count] [-out FILE]
-//	go run ./test/processes -profile ROW
+//	go run ./test/processes [-cpus N] -profile ROW
 //	go run ./test/processes -rings [-only PREFIX]
 //	go run ./test/processes -only disk [-family NAMES] [-device virtio,nvme,ahci] [-programs DIR]
 //

@@ -68,6 +68,7 @@ func profile(ctx context.Context, dir, row string) error {
 		return err
 	}
 	w := workload{name: row, command: endless(row)}
+	w.cpus, _ = strconv.Atoi(*cpus) // the default value of the flag is a list
 	if w.command[0] != "/micro" {
 		w.warm = warmServer
 	}
@@ -95,11 +96,11 @@ func (b *built) counted(ctx context.Context, kernel string, w workload, result s
 			return nil, err
 		}
 	}
-	cmd := b.onLoam(ctx, 1, w)
+	cmd := b.onLoam(ctx, max(w.cpus, 1), w)
 	cmd.Args = slices.Insert(cmd.Args, 2, "--keep-root") // the emulator writes the result
 	if kernel == onLinux {
 		var err error
-		if cmd, err = b.onLinux(ctx, 1, w); err != nil {
+		if cmd, err = b.onLinux(ctx, max(w.cpus, 1), w); err != nil {
 			return nil, err
 		}
 	}

@@ -64,6 +64,7 @@ type workload struct {
 	recovers bool      // the journal of the disk must be recovered
 	whole    string    // name of the row for the time of the whole machine; empty: parse has the results
 
+	cpus         int // number of CPUs of the machine if instructions are counted by function; 0: one
 	warm, sample int // numbers of instructions for a profile; 0: those of micro
 }
 

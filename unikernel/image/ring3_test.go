@@ -19,6 +19,7 @@ import (
 //   - xsave: the same, as on a processor with AVX-512
 //   - spaces: pages are unmapped while threads read them
 //   - kick: a thread is interrupted by another goroutine
+//   - copies: the kernel copies memory of a process through its mapping
 //   - churn: processes are created and closed without losing a page
 func TestRing3(t *testing.T) {
 	image := bootableOf(t, ring3)
@@ -29,6 +30,7 @@ func TestRing3(t *testing.T) {
 		"xsave":   "state 0 true",
 		"spaces":  "spaces 0 true true true",
 		"kick":    "kicked",
+		"copies":  "copied 0",
 		"churn":   "churned true",
 	} {
 		for _, cpus := range []string{"1", "2"} {
@@ -42,6 +44,7 @@ func TestRing3WithoutFeatures(t *testing.T) {
 	image := bootableOf(t, ring3)
 	for _, model := range []string{"max,-smap,-smep", "max,-avx,-avx2"} {
 		expectRing3(t, image, "hostile", "hostile 0", "-machine", "q35", "-cpu", model)
+		expectRing3(t, image, "copies", "copied 0", "-machine", "q35", "-cpu", model)
 	}
 	expectRing3(t, image, "proof", "user: the processor cannot run programs in ring 3", "-machine", "q35", "-cpu", "qemu64")
 }

@@ -1,6 +1,10 @@
 package main
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"loam/kernel/user"
+)
 
 // fragment returns the address of a code fragment in code_amd64.s, by number.
 func fragment(number int) uintptr
@@ -25,6 +29,14 @@ var userVectors uint8
 //
 //go:linkname entries loam/kernel.entries
 var entries [7]uintptr
+
+// readDirect and writeDirect are methods of package user.
+//
+//go:linkname readDirect loam/kernel/user.(*Space).readDirect
+func readDirect(s *user.Space, va uint64, b []byte) bool
+
+//go:linkname writeDirect loam/kernel/user.(*Space).writeDirect
+func writeDirect(s *user.Space, va uint64, b []byte) bool
 
 // code returns the bytes of a fragment and some bytes after it. The length is a variable, because Go 1.26's compiler
 // fails on an inlined copy between two such slices of constant length.

@@ -25,6 +25,7 @@ var cases = map[string]func(){
 	"spaces":  spaces,
 	"kick":    kick,
 	"churn":   churn,
+	"copies":  copies,
 	"program": program,
 }
 

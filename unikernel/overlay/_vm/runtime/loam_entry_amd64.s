@@ -25,6 +25,7 @@
 #define cpu_claimed	152
 #define cpu_dozes	156
 #define cpu_user	208
+#define cpu_copying	232
 
 // interruptRoom is the space in bytes that loam/kernel.Interrupted and its callees need on the stack. A fault in them uses
 // the stack below this space. It is a multiple of 16, because the processor aligns the stack of a fault to 16 bytes.
@@ -49,18 +50,23 @@
 // Size of loam/arch/amd64.Frame, and offsets of its fields.
 #define frameSize	176
 #define frame_vector	120
+#define frame_ip	136
 #define frame_cs	144
+#define frame_flags	152
 
 // Offsets of the fields of loam/kernel/user.page, the context of a thread in ring 3: see loam_user_amd64.s.
 #define page_gsBase	192
 #define page_live	224
 #define page_vector	256
 
-// Selectors of the kernel's code and data segments, the first vector that is no exception, and the values of
-// amd64.Frame.Vector for the two kinds of system calls (loam/arch/amd64).
+// Selectors of the kernel's code and data segments, the flag AC, the first vector that is no exception, and the values of
+// amd64.Frame.Vector for two exceptions and the two kinds of system calls (loam/arch/amd64).
 #define selectorCode	8
 #define selectorData	16
+#define flagAccess	0x40000
 #define exceptions	32
+#define vectorDebug	1
+#define vectorPage	14
 #define vectorCall	0x100
 #define vectorSyscall	0x102
 
@@ -226,7 +232,13 @@ TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
 	JEQ	kernel
 	JMP	runtime·loamUserTrap(SB)
 kernel:
+	CMPQ	cpu_copying(GS), $0
+	JEQ	2(PC)
+	JMP	copying<>(SB)
+	JMP	thread<>(SB)
 
+// thread handles a trap in ring 0.
+TEXT thread<>(SB),NOSPLIT|NOFRAME,$0
 	// If the frame is not at the end of the thread's page, then the kernel was interrupted, and not a thread.
 	MOVQ	cpu_frameEnd(GS), AX
 	SUBQ	$frameSize, AX
@@ -245,6 +257,36 @@ kernel:
 old:
 	FXSAVE64	(DI)
 	JMP	runtime·loamServe(SB)
+
+// copying handles a trap during copyDirect (loam_user_amd64.s). A page fault or an interrupt ends the copy: the
+// thread continues at the address in cpu_copying, where it may be on another CPU. A breakpoint on the data of
+// the process, which the processor may still have (loam/kernel/user.Context.SetDebug), has no effect.
+TEXT copying<>(SB),NOSPLIT|NOFRAME,$0
+	CMPQ	frame_vector(SP), $vectorDebug
+	JEQ	debug
+	MOVQ	cpu_copying(GS), AX
+	MOVQ	$0, cpu_copying(GS)
+	CMPB	loam∕kernel·haveSMAP(SB), $0
+	JEQ	protected
+	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
+	ANDL	$~flagAccess, frame_flags(SP)
+protected:
+	CMPQ	frame_vector(SP), $vectorPage
+	JEQ	page
+	CMPQ	frame_vector(SP), $exceptions
+	JCS	2(PC)
+	MOVQ	AX, frame_ip(SP)
+	JMP	thread<>(SB)
+page:
+	MOVQ	AX, frame_ip(SP)
+	JMP	resume
+debug:
+	XORL	AX, AX
+	MOVQ	AX, DR6
+resume:
+	MOVQ	SP, AX
+	XORL	BX, BX
+	JMP	leave<>(SB)
 
 // loamServe calls loam/kernel.Enter with the frame at SP.
 TEXT runtime·loamServe(SB),NOSPLIT|NOFRAME,$0
@@ -331,6 +373,7 @@ fails:
 
 // crash ends the machine after an unexpected trap in the kernel. It uses the current stack.
 TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
+	MOVQ	$0, cpu_copying(GS)
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14
 	XORPS	X15, X15

@@ -38,6 +38,7 @@
 #define cpu_user	208
 #define cpu_number	216
 #define cpu_last	224
+#define cpu_copying	232
 
 // Offsets of the fields of loam/kernel/user.page, which holds the state of a thread in ring 3 and begins with an
 // amd64.Frame. A test compares them with the Go type.
@@ -358,6 +359,88 @@ all:
 	MOVQ	CX, CR3
 done:
 	STI
+	RET
+
+// copyDirect copies n bytes between kernel memory and user memory through the mapping of the process, if this
+// CPU uses its address space. It returns false if the CPU does not, if a byte is not mapped for the access, or
+// if an interrupt occurs. Some bytes may have been copied then.
+//
+// While cpu_copying is set, the entry code makes the thread continue at copyFault after a page fault or an
+// interrupt, with the flag AC and cpu_copying cleared. So the CPU keeps the address space during the copy, and a
+// CPU that removes a page (loam/kernel/user.Space.Apply) ends the copy by its interrupt.
+//
+//	func copyDirect(root uint64, to, from, n uintptr) (done bool)
+TEXT loam∕kernel∕user·copyDirect<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
+	LEAQ	copyFault<>(SB), DX
+	MOVQ	DX, cpu_copying(GS)	// before the comparison: the thread may change CPUs until then
+	CMPQ	AX, cpu_root(GS)
+	JNE	elsewhere
+	CMPB	loam∕kernel·haveSMAP(SB), $0
+	JEQ	blocks
+	BYTE $0x0f; BYTE $0x01; BYTE $0xcb	// STAC
+blocks:
+	CMPQ	DI, $64
+	JCS	pieces
+	MOVOU	0(CX), X0
+	MOVOU	16(CX), X1
+	MOVOU	32(CX), X2
+	MOVOU	48(CX), X3
+	MOVOU	X0, 0(BX)
+	MOVOU	X1, 16(BX)
+	MOVOU	X2, 32(BX)
+	MOVOU	X3, 48(BX)
+	ADDQ	$64, CX
+	ADDQ	$64, BX
+	SUBQ	$64, DI
+	JMP	blocks
+pieces:
+	CMPQ	DI, $16
+	JCS	eight
+	MOVOU	0(CX), X0
+	MOVOU	X0, 0(BX)
+	ADDQ	$16, CX
+	ADDQ	$16, BX
+	SUBQ	$16, DI
+	JMP	pieces
+eight:	// less than 16 bytes: two accesses, which may overlap
+	CMPQ	DI, $8
+	JCS	four
+	MOVQ	0(CX), AX
+	MOVQ	-8(CX)(DI*1), DX
+	MOVQ	AX, 0(BX)
+	MOVQ	DX, -8(BX)(DI*1)
+	JMP	copied
+four:
+	CMPQ	DI, $4
+	JCS	bytes
+	MOVL	0(CX), AX
+	MOVL	-4(CX)(DI*1), DX
+	MOVL	AX, 0(BX)
+	MOVL	DX, -4(BX)(DI*1)
+	JMP	copied
+bytes:
+	TESTQ	DI, DI
+	JEQ	copied
+	MOVB	-1(CX)(DI*1), AX
+	MOVB	AX, -1(BX)(DI*1)
+	DECQ	DI
+	JMP	bytes
+copied:
+	CMPB	loam∕kernel·haveSMAP(SB), $0
+	JEQ	protected
+	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
+protected:
+	MOVQ	$0, cpu_copying(GS)
+	MOVL	$1, AX
+	RET
+elsewhere:
+	MOVQ	$0, cpu_copying(GS)
+	XORL	AX, AX
+	RET
+
+// copyFault is the end of copyDirect after a page fault or an interrupt.
+TEXT copyFault<>(SB),NOSPLIT|NOFRAME,$0
+	XORL	AX, AX
 	RET
 
 // loamUserCall is the target of the SYSCALL instruction in ring 3. The return address is in CX, and the
