@@ -9,7 +9,8 @@ import (
 
 // Copies between kernel memory and user memory. A goroutine usually copies memory of its own process while the CPU still uses
 // the address space of that process. Then copyDirect copies through the mapping of the process. An interrupt ends the copy, also
-// the interrupt of a CPU that unmaps the page.
+// the interrupt of a CPU that unmaps the page. The copy is then repeated by walking the page tables, so bytes may be stored twice.
+// A word of 4 or 8 bytes that does not cross a page boundary is stored once: no interrupt occurs while copyDirect stores it.
 //
 // All other copies walk the page tables and access memory through the window (the mapping of physical memory). The space's
 // lock is held while one page is copied. If that page is unmapped meanwhile, its memory is freed only after the copy.

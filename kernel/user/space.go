@@ -14,7 +14,7 @@ import (
 //
 // The caller owns the mapped pages: Space neither counts nor frees them. It frees only page tables.
 type Space struct {
-	mu     sync.RWMutex // read-locked while memory is copied, write-locked while page tables change
+	mu     sync.RWMutex // read-locked while memory is copied through the window, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
 	active *uint64  // bit set of the CPUs that may have translations; it is in the page at physical address page

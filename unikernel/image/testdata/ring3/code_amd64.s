@@ -24,6 +24,17 @@ DATA	fragments<>+40(SB)/8, $watch<>(SB)
 DATA	fragments<>+48(SB)/8, $count<>(SB)
 GLOBL	fragments<>(SB), RODATA, $56
 
+// debugState returns the flags of the CPU, and DR7, the register that enables breakpoints.
+//
+//	func debugState() (flags, control uint64)
+TEXT ·debugState(SB),NOSPLIT,$0-16
+	PUSHFQ
+	POPQ	AX
+	MOVQ	AX, flags+0(FP)
+	MOVQ	DR7, AX
+	MOVQ	AX, control+8(FP)
+	RET
+
 // calls calls getpid forever. R12 is the expected result, and BX counts wrong results.
 TEXT calls<>(SB),NOSPLIT|NOFRAME,$0
 	XORL	BX, BX

@@ -9,6 +9,14 @@ import (
 // fragment returns the address of a code fragment in code_amd64.s, by number.
 func fragment(number int) uintptr
 
+// debugState returns the flags of the CPU, and DR7, the register that enables breakpoints.
+func debugState() (flags, control uint64)
+
+// wordAt returns the first 32-bit word of a page.
+func wordAt(pa uint64) *uint32 {
+	return (*uint32)(unsafe.Pointer(unsafe.SliceData(user.Shared().Bytes(pa))))
+}
+
 // Numbers of the fragments.
 const (
 	calls = iota

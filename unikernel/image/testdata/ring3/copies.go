@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"loam/arch/amd64"
 	"loam/kernel/space"
@@ -30,6 +35,10 @@ func copies() {
 		}
 	}
 
+	check("read in an address space that no CPU uses", !readDirect(p.Space, dataAt, make([]byte, 8)))
+	runOn(d)
+	check("read in another address space", !readDirect(p.Space, dataAt, make([]byte, 8)))
+
 	b, got := make([]byte, amd64.PageSize), make([]byte, amd64.PageSize)
 	for n := range b {
 		b[n] = byte(n*7 + 1)
@@ -52,13 +61,94 @@ func copies() {
 		check("read of an absent page", !succeeds(c, func() bool { return readDirect(p.Space, absent, small) }))
 		check("read of the kernel's memory", !succeeds(c, func() bool { return readDirect(p.Space, 1<<63, small) }))
 		check("read of the highest page", !succeeds(c, func() bool { return readDirect(p.Space, user.Limit-1, small) }))
-		check("read in another address space", !succeeds(d, func() bool { return readDirect(p.Space, dataAt, small) }))
 	}
-	check("bytes before an absent page", p.Read(absent-10, got) == 10 && p.Write(absent-10, got) == 0)
-	fresh := make([]byte, 64<<20) // its pages are absent
+	runOn(c)
+	check("bytes before an absent page", p.Read(absent-10, got) == 10)
+	runOn(c)
+	check("write of bytes to a read-only page", p.Write(absent-10, got) == 0)
+	const room = 64 << 20
+	fresh, err := syscall.Mmap(-1, 0, room, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE) // its pages are absent
+	must(err)
+	runOn(c)
+	check("write from an absent page, direct", !writeDirect(p.Space, dataAt, fresh[1<<20:][:100]))
 	check("write from an absent page", p.Write(dataAt, fresh[1<<20:][:100]) == 100)
+	runOn(c)
+	check("read to an absent page, direct", !readDirect(p.Space, dataAt, fresh[40<<20:][:100]))
 	check("read to an absent page", p.Read(dataAt, fresh[40<<20:][:100]) == 100)
+	const access = 1 << 18 // flag AC
+	flags, _ := debugState()
+	check("flag AC after copies that failed", flags&access == 0)
+	check("copies of data with a breakpoint", watched(p, c))
+	storedOnce(p, c, check)
 	fmt.Println("copied", wrong)
+}
+
+// watched copies data that has a breakpoint, which the processor still has after it has left ring 3. It reports whether
+// copies succeed on such a CPU.
+func watched(p *process, c *user.Context) bool {
+	const enable, access, bytes = 1, 3 << 16, 3 << 18 // DR7: breakpoint 0, any access, 4 bytes
+	c.SetDebug([4]uint64{dataAt}, enable|access|bytes)
+	defer c.SetDebug([4]uint64{}, 0)
+	b := make([]byte, 100)
+	for _, n := range []int{1, 4, 8, len(b)} {
+		c.Restore() // this entry to ring 3 loads the debug registers
+		if !succeeds(c, func() bool {
+			defer c.Restore()
+			_, before := debugState()
+			done := writeDirect(p.Space, dataAt, b[:n]) && readDirect(p.Space, dataAt, b[:n])
+			_, after := debugState()
+			return done && before&after&enable != 0
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// storedOnce writes words to the memory of a process, while another goroutine replaces each word by 0 as soon as it sees it, and
+// interrupts the writer's CPU. A word that appears again was stored twice.
+func storedOnce(p *process, c *user.Context, check func(string, bool)) {
+	const words = 60000
+	word, other := wordAt(p.owned[dataAt]), uint64(dataAt+64*amd64.PageSize)
+	atomic.StoreUint32(word, 0)
+	var seen atomic.Uint32
+	var stop atomic.Bool
+	var done sync.WaitGroup
+	again := 0
+	done.Go(func() {
+		pa, _ := user.Shared().Take()
+		defer user.Shared().Give(pa)
+		for n := 0; !stop.Load(); n++ {
+			if v := atomic.SwapUint32(word, 0); v != 0 {
+				if v <= seen.Load() {
+					again++
+				}
+				seen.Store(v)
+			}
+			switch n % 64 {
+			case 0:
+				must(p.Apply([]user.Change{{Action: user.Install, Start: other, End: other + amd64.PageSize, Physical: pa, Rights: space.Read}}))
+			case 32:
+				must(p.Apply([]user.Change{{Action: user.Unmap, Start: other, End: other + amd64.PageSize}}))
+			}
+			if runtime.NumCPU() == 1 {
+				runtime.Gosched()
+			}
+		}
+		must(p.Apply([]user.Change{{Action: user.Unmap, Start: other, End: other + amd64.PageSize}}))
+	})
+	runOn(c)
+	var b [4]byte
+	for n := uint32(1); n <= words; n++ {
+		binary.NativeEndian.PutUint32(b[:], n)
+		p.Write(dataAt, b[:])
+		for seen.Load() < n {
+			runtime.Gosched()
+		}
+	}
+	stop.Store(true)
+	done.Wait()
+	check(fmt.Sprint(again, " words stored again"), again == 0)
 }
 
 // succeeds runs a thread and calls f, some times, until f returns true on the CPU on which the thread ran.

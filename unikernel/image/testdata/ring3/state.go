@@ -72,7 +72,7 @@ func spaces() {
 	p := newProcess(watch)
 	var stop atomic.Bool
 	var wg sync.WaitGroup
-	var bad, faults, copies atomic.Int64
+	var bad, faults, copies, direct atomic.Int64
 	for range 3 {
 		c := p.newThread()
 		c.Registers().R12, c.Registers().R13 = poison, dataAt
@@ -92,15 +92,23 @@ func spaces() {
 		})
 	}
 	wg.Go(func() {
-		b := make([]byte, 512)
-		for !stop.Load() {
-			n := p.Read(dataAt, b)
+		b := make([]byte, amd64.PageSize)
+		check := func(n int) {
 			for i := 0; i < n; i += 8 {
 				if binary.LittleEndian.Uint64(b[i:]) != good {
 					bad.Add(1)
 				}
 			}
+		}
+		for !stop.Load() {
+			check(p.Read(dataAt, b[:512]))
 			copies.Add(1)
+			for _, n := range []int{8, 512, len(b)} { // the CPUs use no other address space
+				if readDirect(p.Space, dataAt, b[:n]) {
+					check(n)
+					direct.Add(1)
+				}
+			}
 			runtime.Gosched()
 		}
 	})
@@ -132,7 +140,7 @@ func spaces() {
 	wg.Wait()
 	p.close()
 	seen := faults.Load() > 0 || runtime.NumCPU() == 1 // on one CPU, all of it may happen between two interrupts
-	fmt.Println("spaces", bad.Load(), seen, copies.Load() > 0, most == runtime.NumCPU())
+	fmt.Println("spaces", bad.Load(), seen, copies.Load() > 0 && direct.Load() > 0, most == runtime.NumCPU())
 }
 
 // fill fills a physical page with a word.

@@ -19,7 +19,7 @@
 // entry and return, the base of GS is saved on each return, and cpu_user is always 0.
 //
 // After CLI, the code accesses only the context, loam/kernel.cpu and the CPU's stack. Their pages are
-// always present.
+// always present. copyDirect is the exception: a page fault in it ends the copy.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -369,6 +369,9 @@ done:
 // interrupt, with the flag AC and cpu_copying cleared. So the CPU keeps the address space during the copy, and a
 // CPU that removes a page (loam/kernel/user.Space.Apply) ends the copy by its interrupt.
 //
+// The caller repeats an interrupted copy. A word of 4 or 8 bytes must not be stored twice, because another thread may
+// have changed it after the first store. So a copy of such a word is one store, with interrupts disabled.
+//
 //	func copyDirect(root uint64, to, from, n uintptr) (done bool)
 TEXT loam∕kernel∕user·copyDirect<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	LEAQ	copyFault<>(SB), DX
@@ -405,6 +408,7 @@ pieces:
 eight:	// less than 16 bytes: two accesses, which may overlap
 	CMPQ	DI, $8
 	JCS	four
+	JEQ	long
 	MOVQ	0(CX), AX
 	MOVQ	-8(CX)(DI*1), DX
 	MOVQ	AX, 0(BX)
@@ -413,6 +417,7 @@ eight:	// less than 16 bytes: two accesses, which may overlap
 four:
 	CMPQ	DI, $4
 	JCS	bytes
+	JEQ	word
 	MOVL	0(CX), AX
 	MOVL	-4(CX)(DI*1), DX
 	MOVL	AX, 0(BX)
@@ -421,8 +426,10 @@ four:
 bytes:
 	TESTQ	DI, DI
 	JEQ	copied
-	MOVB	-1(CX)(DI*1), AX
-	MOVB	AX, -1(BX)(DI*1)
+	MOVB	0(CX), AX
+	MOVB	AX, 0(BX)
+	INCQ	CX
+	INCQ	BX
 	DECQ	DI
 	JMP	bytes
 copied:
@@ -437,9 +444,28 @@ elsewhere:
 	MOVQ	$0, cpu_copying(GS)
 	XORL	AX, AX
 	RET
+long:
+	CLI
+	MOVQ	0(CX), AX
+	MOVQ	AX, 0(BX)
+	JMP	stored
+word:
+	CLI
+	MOVL	0(CX), AX
+	MOVL	AX, 0(BX)
+stored:
+	CMPB	loam∕kernel·haveSMAP(SB), $0
+	JEQ	enable
+	BYTE $0x0f; BYTE $0x01; BYTE $0xca	// CLAC
+enable:
+	MOVQ	$0, cpu_copying(GS)
+	STI
+	MOVL	$1, AX
+	RET
 
-// copyFault is the end of copyDirect after a page fault or an interrupt.
+// copyFault is the end of copyDirect after a page fault or an interrupt. A page fault may occur while interrupts are disabled.
 TEXT copyFault<>(SB),NOSPLIT|NOFRAME,$0
+	STI
 	XORL	AX, AX
 	RET
 
