@@ -39,6 +39,8 @@ type cpu struct {
 
 	gdt amd64.GDT
 
+	debugEnd uintptr // upper end of the stack for debug exceptions
+
 	apic    uint32    // ID of the CPU's local APIC
 	idle    uintptr   // page with the trap frame of the idle loop
 	current thread.ID // thread that runs on the CPU; None: the CPU is idle
@@ -64,6 +66,8 @@ func (k *core) prepare(c *cpu) {
 	putAddress(c.task[amd64.TaskStacks:], c.crashEnd)
 	// stack 2 of the interrupt stack table: for exceptions that may occur at any instruction
 	putAddress(c.task[amd64.TaskStacks+8:], c.crashEnd)
+	// stack 3: for debug exceptions, which may occur before the first instruction of another exception's entry code
+	putAddress(c.task[amd64.TaskStacks+16:], c.debugEnd)
 	c.task[amd64.TaskMapOffset] = amd64.TaskSize
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
 	c.root = k.tables.Root
@@ -97,7 +101,9 @@ func putAddress(b []byte, addr uintptr) {
 
 // install loads this CPU's tables and system registers.
 func (k *core) install(c *cpu) {
-	*word(uint64(c.crashEnd)) = uint64(c.self) // the address of c, which the entry code reads there: see crashRoom
+	for _, end := range [...]uintptr{c.crashEnd, c.debugEnd} {
+		*word(uint64(end)) = uint64(c.self) // the address of c, which the entry code reads there: see crashRoom
+	}
 	amd64.LoadGDT(addressOf(&c.gdt), uint16(len(c.gdt)*8-1))
 	amd64.LoadTask(amd64.TaskSelector)
 	amd64.LoadLocal(0) // firmware may leave a local descriptor table at address 0, which ring 3 could map and fill
@@ -108,6 +114,7 @@ func (k *core) install(c *cpu) {
 	amd64.WriteMSR(amd64.MSRLStar, uint64(entries.Trap))
 	amd64.WriteMSR(amd64.MSRFlagMask, amd64.FlagInterrupt|amd64.FlagTrap|amd64.FlagDirection|
 		amd64.FlagAlign|amd64.FlagIOPL|amd64.FlagNested)
+	amd64.WriteMSR(amd64.MSRSysenter, 0) // firmware may have set it: SYSENTER would then enter ring 0
 	amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERSyscall)
 }
 
@@ -185,8 +192,11 @@ func (k *core) fillIDT() {
 	const size = 16
 	for v := range k.idt {
 		stack := 1
-		if v == amd64.VectorNMI || v == amd64.VectorDouble || v == amd64.VectorMachine {
+		switch v {
+		case amd64.VectorNMI, amd64.VectorDouble, amd64.VectorMachine:
 			stack = 2
+		case amd64.VectorDebug:
+			stack = 3
 		}
 		k.idt[v] = amd64.NewGate(entries.Vectors+uintptr(v)*size, stack)
 	}

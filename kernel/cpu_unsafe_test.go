@@ -67,6 +67,10 @@ func TestOffsets(t *testing.T) {
 		"frameSize":    amd64.FrameSize,
 		"exceptions":   amd64.VectorException,
 
+		"stubCount":  amd64.VectorCount,
+		"stubDebug":  amd64.VectorDebug,
+		"flagResume": amd64.FlagResume,
+
 		"selectorCode":     amd64.CodeSelector,
 		"selectorData":     amd64.DataSelector,
 		"userCode":         amd64.UserCodeSelector,

@@ -6,7 +6,7 @@ import (
 )
 
 // The kernel's stacks. Each CPU has one for serving calls and interrupts, and one for faults in the kernel and
-// other fatal exceptions. The memory below each stack is unmapped, and the g that runs on a stack has no bounds. So
+// other fatal exceptions. Above the latter is a small one for debug exceptions (debug in the entry code). The memory below each stack is unmapped, and the g that runs on a stack has no bounds. So
 // Go's check for stack space always succeeds, an overflow causes a page fault, and the processor reports the fault
 // on the second stack (crash.go).
 //
@@ -31,13 +31,18 @@ const spillRoom = 64
 // arrive while GS belongs to a program in ring 3. Its entry code then loads the address of the structure from this space.
 const crashRoom = 16
 
+// debugRoom is the size of the stack for debug exceptions, which is above the stack for faults. Its end has the address of the cpu
+// structure too.
+const debugRoom = 128
+
 // mapStacks maps a CPU's stacks; false if there is no memory for them.
 func (k *core) mapStacks(c *cpu) bool {
 	top := boot.Stacks + uint64(c.number)*2*stackSpan + stackSpan
 	if !k.mapStack(top, stackPages) || !k.mapStack(top+stackSpan, crashPages) {
 		return false
 	}
-	c.stack, c.crashEnd = uintptr(top-spillRoom), uintptr(top+stackSpan-crashRoom)
+	c.stack, c.debugEnd = uintptr(top-spillRoom), uintptr(top+stackSpan-crashRoom)
+	c.crashEnd = c.debugEnd - debugRoom - crashRoom
 	return true
 }
 

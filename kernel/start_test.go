@@ -248,7 +248,10 @@ func TestStacks(t *testing.T) {
 		if !k.mapStacks(c) {
 			t.Fatal("no memory")
 		}
-		for _, s := range []struct{ top, pages uint64 }{{uint64(c.stack) + spillRoom, stackPages}, {uint64(c.crashEnd) + crashRoom, crashPages}} {
+		if c.debugEnd-c.crashEnd != debugRoom+crashRoom || c.crashEnd%16 != 0 || c.debugEnd%16 != 0 {
+			t.Errorf("the stacks for faults and for debug exceptions end at %#x and %#x", c.crashEnd, c.debugEnd)
+		}
+		for _, s := range []struct{ top, pages uint64 }{{uint64(c.stack) + spillRoom, stackPages}, {uint64(c.debugEnd) + crashRoom, crashPages}} {
 			if s.top%pageSize != 0 || !isStack(s.top-8) {
 				t.Errorf("a stack ends at %#x", s.top)
 			}
@@ -280,6 +283,8 @@ func TestGates(t *testing.T) {
 		switch v {
 		case amd64.VectorNMI, amd64.VectorDouble, amd64.VectorMachine:
 			want = amd64.NewGate(entries.Vectors+uintptr(v)*16, 2)
+		case amd64.VectorDebug:
+			want = amd64.NewGate(entries.Vectors+uintptr(v)*16, 3)
 		case amd64.VectorBreakpoint:
 			want = want.ForUser()
 		}

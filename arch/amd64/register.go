@@ -16,6 +16,7 @@ const (
 // Model-specific registers, SDM volume 4, 2.1.
 const (
 	MSRAPICBase    = 0x1b
+	MSRSysenter    = 0x174 // code segment that SYSENTER loads; 0: SYSENTER causes a general-protection fault
 	MSRTSCDeadline = 0x6e0
 	MSREFER        = 0xc000_0080
 	MSRStar        = 0xc000_0081
@@ -48,6 +49,7 @@ const (
 	FlagDirection = 1 << 10
 	FlagIOPL      = 3 << 12
 	FlagNested    = 1 << 14
+	FlagResume    = 1 << 16
 	FlagAlign     = 1 << 18
 
 	// FlagsUser are the flags that a program in ring 3 may set: carry, parity, adjust, zero, sign, trap, direction,

@@ -27,6 +27,8 @@
 //   - A context is used by one goroutine; only Kick may be called by other goroutines.
 //   - Values that the processor could reject on entry to ring 3 (an address, a selector, flags) are checked or replaced
 //     on each entry.
+//   - GS belongs to ring 3 for some instructions of ring 0 after each entry. No exception occurs there, except a debug
+//     exception at the first one, which does not use GS (loam_entry_amd64.s), and those that end the machine.
 //   - Apply returns only when no CPU has a translation to a removed page, and no copy uses such a page.
 //
 // # Rejected

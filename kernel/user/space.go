@@ -209,7 +209,9 @@ func (s *Space) flush(stale extent, removed bool) {
 	if count > few || removed {
 		count = 0
 	}
-	if atomic.LoadUint64(s.active) != 0 {
+	// Adding 0 is a full barrier: the changes of the page tables are visible before the set is read. A CPU that is not yet in the
+	// set adds itself before it reads the tables.
+	if atomic.AddUint64(s.active, 0) != 0 {
 		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 && !flushed(others, len(s.gone) > many) {
 			return
 		}

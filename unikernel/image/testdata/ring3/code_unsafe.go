@@ -21,6 +21,11 @@ const (
 //go:linkname userVectors loam/kernel.userVectors
 var userVectors uint8
 
+// entries are the addresses that the entry code has stored for the kernel; the second one is the entry of vector 0.
+//
+//go:linkname entries loam/kernel.entries
+var entries [7]uintptr
+
 // code returns the bytes of a fragment and some bytes after it. The length is a variable, because Go 1.26's compiler
 // fails on an inlined copy between two such slices of constant length.
 //

@@ -14,7 +14,8 @@ import (
 // refused lists instructions that the processor must reject in ring 3: code, vector of the exception, name. Intel's
 // manual, volume 2, lists the exceptions of each instruction. If there are two vectors, the second one is QEMU's, which
 // differs from a processor: it reads the stack of a far return with the rights of ring 0, which SMAP forbids, and it
-// has no stack faults for addresses.
+// has neither stack faults for addresses nor INT1. LAR, LSL, VERR and VERW clear ZF for a selector of ring 0, and UD2 follows
+// then.
 const refused = `
 0f0b 6 ud2
 f4 13 hlt
@@ -76,6 +77,15 @@ cd20 13 int 32
 cd70 13 int 112, the timer
 cd80 13 int 128
 cdff 13 int 255
+cd01 13 int 1
+cd04 13 int 4
+f1 1|6 int1
+ce 6 into
+6a23680000400048ff2c24 13 far jump to the first selector of ring 3
+b9080000000f02c174020f0bf4 6 lar, code of ring 0
+b9180000000f03c174020f0bf4 6 lsl, task
+b9080000000f00e174020f0bf4 6 verr, code of ring 0
+b9100000000f00e974020f0bf4 6 verw, data of ring 0
 48b800000000000080008a00 13 read an address that is not canonical
 48b800000000000080004889c450 12|13 push to one
 48b80000000000008000ffe0 13 jump to one
@@ -115,6 +125,7 @@ func hostile() {
 		c.Close()
 	}
 	failed += forged(p)
+	failed += delayed(p)
 	p.close()
 	fmt.Println("hostile", failed)
 }
@@ -207,6 +218,7 @@ func forged(p *process) (failed int) {
 		check("step", runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorDebug && c.Registers().IP == at, c)
 	}
 	check("bases", c.SetBases(kernel, 0) != nil && c.SetBases(0, 1<<47) != nil, c)
+	check("SYSENTER", amd64.ReadMSR(amd64.MSRSysenter) == 0, c)
 	// The kernel corrects a vector state that XRSTOR rejects.
 	state := make([]byte, c.VectorSize())
 	for i := range state {
@@ -217,5 +229,53 @@ func forged(p *process) (failed int) {
 	check("vectors", runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorInvalid, c)
 	// Code at the end of the lower half of the address space: the address after the last page is not canonical.
 	check("last page", p.Apply([]user.Change{{Action: user.Install, Start: user.Limit, End: user.Limit + amd64.PageSize, Physical: p.owned[codeAt]}}) != nil, c)
+	return failed
+}
+
+// delayed causes debug exceptions at the first instruction of the kernel, where GS still belongs to ring 3, with a base that no
+// memory of the kernel has (CVE-2018-8897). The first attempt is ring 3's own: a data breakpoint on the operand of MOV SS, whose exception a
+// processor delays until after the next instruction. QEMU's emulation does not delay it: there, this attempt succeeds with
+// any kernel. The second attempt works with QEMU too: instruction breakpoints at the entries for SYSCALL and INT3, which only
+// this test can set. It returns the number of failures.
+func delayed(p *process) (failed int) {
+	const (
+		data        = 0xb0001 // DR7: DR0 is a breakpoint for reads and writes of 8 bytes
+		instruction = 0x5     // DR7: DR0 and DR1 are instruction breakpoints
+		breakpoint  = amd64.VectorBreakpoint * 16
+	)
+	// wrgsbase(dataAt); push 0x2b; mov ss, [rsp]; syscall; mov ss, [rsp]; int3; mov ss, [rsp]; int1; ud2
+	code, err := hex.DecodeString("b800000010f3480faed86a2b8e14240f058e1424cc8e1424f10f0b")
+	must(err)
+	load(user.Shared().Bytes(p.owned[codeAt]), code)
+	for _, debug := range []struct {
+		addresses [4]uint64
+		control   uint64
+	}{
+		{[4]uint64{stackAt - 8}, data},
+		{[4]uint64{amd64.ReadMSR(amd64.MSRLStar), uint64(entries[1]) + breakpoint}, instruction},
+	} {
+		c := p.newThread()
+		c.SetDebug(debug.addresses, debug.control)
+		c.Restore()
+		for _, want := range []uint64{amd64.VectorSyscall, amd64.VectorBreakpoint, amd64.VectorInvalid} {
+			for runOn(c) == user.Exception && c.Registers().Vector == amd64.VectorDebug {
+			}
+			_, gs := c.Bases()
+			if f := c.Registers(); f.Vector != want || gs != dataAt || f.CS != amd64.UserCodeSelector {
+				fmt.Printf("delayed %#x: want vector %d, GS %#x: %+v\n", debug.addresses, want, gs, *f)
+				failed++
+				break
+			}
+		}
+		c.Close()
+	}
+	// A debug exception in ring 3 clears the breakpoints, which the processor still has.
+	c := p.newThread()
+	defer c.Close()
+	c.Registers().Flags = amd64.FlagTrap
+	if r := runOn(c); r != user.Exception || c.Registers().Vector != amd64.VectorDebug {
+		fmt.Printf("step after delayed: %+v\n", *c.Registers())
+		failed++
+	}
 	return failed
 }

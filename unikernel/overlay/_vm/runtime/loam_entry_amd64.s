@@ -10,7 +10,7 @@
 // In ring 0 GS points to the CPU's structure, loam/kernel.cpu. Interrupts use the stack in entry 1 of
 // the CPU's interrupt stack table. That entry points to the end of the thread's frame while a thread
 // runs, and to another area while the kernel runs, so a fault in the kernel overwrites no frame.
-// Entries from ring 3 continue in loam_user_amd64.s.
+// Entries from ring 3 continue in loam_user_amd64.s. Debug exceptions have a stack of their own: see debug.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -63,6 +63,24 @@
 #define exceptions	32
 #define vectorCall	0x100
 #define vectorSyscall	0x102
+
+// Number of pieces of entry code in loamVectors, and the number of the piece for the debug exception.
+#define stubCount	128
+#define stubDebug	1
+
+// Offsets from the top of debug's stack: two registers, then the end of an amd64.Frame.
+#define debug_cx	0
+#define debug_ax	8
+#define debug_vector	16
+#define debug_code	24
+#define debug_ip	32
+#define debug_cs	40
+#define debug_flags	48
+#define debug_sp	56
+#define debug_ss	64
+
+// flagResume is the flag RF. While it is set, no instruction breakpoint triggers.
+#define flagResume	0x10000
 
 #define bootStackSize	32768
 #define gSize	1024
@@ -334,6 +352,62 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	WRMSR
 	JMP	crash<>(SB)
 
+// debug handles debug exceptions, on a stack of their own. It moves the processor's part of the frame to the stack
+// of other exceptions (entry 1 of the interrupt stack table) and continues as for them.
+//
+// If an instruction that loads SS hits a data breakpoint of ring 3, the exception occurs only after the next
+// instruction (SDM volume 3, 6.8.3). If that is SYSCALL or INT3, it occurs in ring 0 at the first instruction of the
+// kernel, while GS still belongs to ring 3 (CVE-2018-8897). Such an exception is ignored, without any access
+// through GS. The frame of INT3 is on another stack, so it is intact. RF is set because an instruction breakpoint,
+// which only a test sets there, would trigger again.
+TEXT debug<>(SB),NOSPLIT|NOFRAME,$0
+	PUSHQ	AX
+	PUSHQ	CX
+	TESTB	$3, debug_cs(SP)
+	JNE	user
+	MOVQ	debug_ip(SP), AX
+	LEAQ	runtime·loamTrap(SB), CX
+	CMPQ	AX, CX
+	JEQ	delayed
+	LEAQ	loamVectors<>(SB), CX
+	SUBQ	CX, AX
+	SHRQ	$4, AX
+	CMPQ	AX, $stubDebug
+	JEQ	lost
+	CMPQ	AX, $stubCount
+	JCS	delayed
+	MOVQ	cpu_ist1(GS), AX
+	JMP	move
+user:
+	SWAPGS
+	MOVQ	cpu_ist1(GS), AX
+	SWAPGS
+move:
+	XCHGQ	AX, SP
+	PUSHQ	debug_ss(AX)
+	PUSHQ	debug_sp(AX)
+	PUSHQ	debug_flags(AX)
+	PUSHQ	debug_cs(AX)
+	PUSHQ	debug_ip(AX)
+	PUSHQ	debug_code(AX)
+	PUSHQ	debug_vector(AX)
+	MOVQ	debug_cx(AX), CX
+	MOVQ	debug_ax(AX), AX
+	JMP	trap<>(SB)
+delayed:
+	XORL	AX, AX
+	MOVQ	AX, DR6
+	ORL	$flagResume, debug_flags(SP)
+	POPQ	CX
+	POPQ	AX
+	ADDQ	$16, SP
+	IRETQ
+lost:
+	// The frame has overwritten the frame of an earlier debug exception. No processor is known to do this: end the machine.
+	POPQ	CX
+	POPQ	AX
+	JMP	last<>(SB)
+
 // loamIdle is the loop of a CPU without a thread to run. STI enables interrupts only after the next
 // instruction, so no interrupt can occur between STI and HLT and be missed.
 TEXT loamIdle<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
@@ -408,13 +482,18 @@ wait:
 	PCALIGN	$16; \
 	PUSH(n); \
 	JMP	last<>(SB)
+#define VECTOR_DEBUG(n) \
+	PCALIGN	$16; \
+	PUSH(0); \
+	PUSH(n); \
+	JMP	debug<>(SB)
 #define VECTORS_8(n) \
 	VECTOR(n+0); VECTOR(n+1); VECTOR(n+2); VECTOR(n+3); \
 	VECTOR(n+4); VECTOR(n+5); VECTOR(n+6); VECTOR(n+7)
 
 TEXT loamVectors<>(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	VECTOR(0)
-	VECTOR(1)
+	VECTOR_DEBUG(1)
 	VECTOR_LAST(2)
 	VECTOR(3)
 	VECTOR(4)

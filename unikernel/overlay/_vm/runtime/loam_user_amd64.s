@@ -334,7 +334,8 @@ other:
 
 // forget drops this CPU's cached translations of a range of an address space (TLB), if the CPU uses that
 // space; 0 pages means all translations. It returns the set of other CPUs that use the space. Interrupts
-// are disabled, so the thread stays on this CPU from reading the set to the end.
+// are disabled, so the thread stays on this CPU from reading the set to the end. The caller has executed a full
+// barrier after its changes of the page tables.
 //
 //	func forget(active *uint64, root uint64, va, pages uint64) (others uint64)
 TEXT loam∕kernel∕user·forget<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
