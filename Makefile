@@ -53,7 +53,7 @@ modules: ## the test suites of well-known modules on Loam and on Linux; writes d
 	@go run ./test/std -modules
 
 .PHONY: std-vm
-std-vm: ## Go's own tests in a virtual machine, for about an hour; writes docs/std-vm.md
+std-vm: ## Go's own tests in a virtual machine, for half an hour; writes docs/std-vm.md
 	@go run ./test/std -platform vm
 
 .PHONY: releases

@@ -108,12 +108,12 @@ func readReasons(text, platform string) ([]*reason, error) {
 	return list, nil
 }
 
-// leftOut returns a pattern for go test that matches the tests that would end the other tests of their package, or ""
-// if there are none.
-func leftOut(reasons []*reason) string {
+// leftOut returns a pattern for go test that matches the tests that would end the other tests of a package, or "" if
+// there are none.
+func leftOut(reasons []*reason, pkg string) string {
 	var names []string
 	for _, r := range reasons {
-		if r.when == "stops" {
+		if r.when == "stops" && r.pkg == pkg {
 			names = append(names, r.name)
 		}
 	}

@@ -202,11 +202,8 @@ func (o *options) command(ctx context.Context, dir string) (command string, remo
 // bothSides returns how the tests run on each side: on Loam and on Linux.
 func bothSides(command string, on platform, reasons []*reason) []testRun {
 	onLoam := append([]string{command, "test", "--platform", on.name}, on.flags...)
-	if left := leftOut(reasons); left != "" {
-		onLoam = append(onLoam, "-skip="+left)
-	}
 	return []testRun{
-		{side: loam, command: onLoam, env: withoutCgo()},
+		{side: loam, command: onLoam, env: withoutCgo(), reasons: reasons},
 		{side: linux, command: []string{"go", "test", "-vet=off"}, env: withoutCgo()},
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -167,17 +166,6 @@ func (s suite) packages(ctx context.Context, dir string) ([]string, error) {
 	return strings.Fields(string(out)), nil
 }
 
-// about returns those of reasons that concern the given packages.
-func about(reasons []*reason, packages []string) []*reason {
-	var list []*reason
-	for _, r := range reasons {
-		if slices.Contains(packages, r.pkg) {
-			list = append(list, r)
-		}
-	}
-	return list
-}
-
 // runModules runs the tests of the named modules, or of all, on both sides, and writes the report.
 func (o *options) runModules(ctx context.Context) error {
 	on, err := findPlatform(o.platform)
@@ -234,7 +222,7 @@ func (o *options) runSuites(ctx context.Context, dir string, on platform, suites
 		if o.from != "" {
 			continue
 		}
-		for _, r := range bothSides(command, on, about(reasons, packages)) {
+		for _, r := range bothSides(command, on, reasons) {
 			r.dir, r.env, r.flags = s.folder(dir), environment(), s.flags
 			if err := o.runSide(ctx, dir, r, packages); err != nil {
 				return nil, err

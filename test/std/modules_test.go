@@ -57,14 +57,6 @@ func TestSuitesAreSuites(t *testing.T) {
 	}
 }
 
-// A reason of one module leaves out no tests of another module.
-func TestAbout(t *testing.T) {
-	reasons, err := readReasons("stops p TestA why\nstops q TestB why", "process")
-	if got := leftOut(about(reasons, []string{"q"})); got != "^(TestB)$" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
-}
-
 // A copy is writable, and has a go.mod even if the original has none.
 func TestCopy(t *testing.T) {
 	from, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")

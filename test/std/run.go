@@ -35,11 +35,30 @@ type testRun struct {
 	flags   []string // flags of go test in addition to the common ones
 	dir     string   // working directory; empty: the current one
 	env     []string
+	reasons []*reason // the tests that these leave out do not run
 }
 
-// run runs packages with -json and keeps the output. Failing tests are not an error.
+// run runs packages and keeps the output. A package with a test that is left out runs alone, because -skip applies to
+// all packages of a command.
 func (r testRun) run(ctx context.Context, k *kept, packages []string) error {
-	args := slices.Concat(r.command[1:], []string{"-json", "-count=1", "-timeout=30m"}, r.flags, packages)
+	var together []string
+	for _, p := range packages {
+		left := leftOut(r.reasons, p)
+		if left == "" {
+			together = append(together, p)
+		} else if err := r.runOnce(ctx, k, []string{p}, "-skip="+left); err != nil {
+			return err
+		}
+	}
+	if together == nil {
+		return nil
+	}
+	return r.runOnce(ctx, k, together)
+}
+
+// runOnce runs packages by one command with -json and keeps the output. Failing tests are not an error.
+func (r testRun) runOnce(ctx context.Context, k *kept, packages []string, flags ...string) error {
+	args := slices.Concat(r.command[1:], []string{"-json", "-count=1", "-timeout=30m"}, r.flags, flags, packages)
 	cmd := exec.CommandContext(ctx, r.command[0], args...)
 	cmd.Dir, cmd.Env = r.dir, r.env
 	cmd.Stdout, cmd.Stderr = k, os.Stderr

@@ -118,14 +118,16 @@ func TestReasonsAreReasons(t *testing.T) {
 	}
 }
 
-// Tests that would end the others are left out by name.
+// Tests that would end the others of their package are left out by name, and only in this package.
 func TestLeftOut(t *testing.T) {
-	reasons, err := readReasons("stops p TestA why\nmay p TestB why\nstops q TestC why\nvm:stops q TestD why", "process")
-	if got := leftOut(reasons); got != "^(TestA|TestC)$" || err != nil {
-		t.Errorf("%q, %v", got, err)
+	reasons, err := readReasons("stops p TestA why\nmay p TestB why\nstops p TestC why\nstops q TestD why\nvm:stops p TestE why", "process")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := leftOut(nil); got != "" {
-		t.Errorf("of nothing: %q", got)
+	for pkg, want := range map[string]string{"p": "^(TestA|TestC)$", "q": "^(TestD)$", "r": ""} {
+		if got := leftOut(reasons, pkg); got != want {
+			t.Errorf("of %s: %q, want %q", pkg, got, want)
+		}
 	}
 }
 
