@@ -97,9 +97,7 @@ func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	return e.Writes(), 0
 }
 
-// WriteNow writes a part of b to a pipe, as much as there is room for, as vmsplice(2) does: see pipe.End.Insert. It waits for
-// room for the first bytes, unless flags has SPLICE_F_NONBLOCK. As on Linux, O_NONBLOCK has no effect. Errors: EBADF, EPIPE,
-// EAGAIN, EINTR.
+// WriteNow implements vmsplice(2) for the write end of a pipe: see pipe.End.Insert. Errors: EBADF, EPIPE, EAGAIN, EINTR.
 func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -109,21 +107,7 @@ func (p *Process) WriteNow(fd int, b []byte, flags int) (int, Errno) {
 	if !isPipe {
 		return -1, linux.EBADF
 	}
-	n, errno := e.Insert(b)
-	if errno != linux.EAGAIN || flags&pipe.Nonblock != 0 {
-		return n, errno
-	}
-	s := p.newSleeper(o.Queue(), 0)
-	defer s.Leave()
-	for {
-		e.Events() // a call of Events makes the file report its next event
-		if n, errno = e.Insert(b); errno != linux.EAGAIN {
-			return n, errno
-		}
-		if errno = s.Sleep(); errno != 0 {
-			return 0, errno
-		}
-	}
+	return e.Insert(b, flags, p.Waiting())
 }
 
 // ReadNow implements read(2), but does not wait if flags has SPLICE_F_NONBLOCK.

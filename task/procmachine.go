@@ -61,7 +61,6 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"meminfo": func() string { return s.figures(f).Meminfo() },
 		"vmstat":  func() string { return s.figures(f).VMStat() },
 
-		"sys/kernel/pid_max":     func() string { return "4194304\n" },
 		"sys/kernel/threads-max": func() string { return fmt.Sprintln(limit.Default(s.config.Machine.Pages())[6].Cur * 2) },
 		"sys/fs/nr_open":         func() string { return fmt.Sprintln(limit.MaxOpenFiles) },
 	}

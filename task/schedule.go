@@ -2,7 +2,6 @@ package task
 
 import (
 	"loam/abi/linux"
-	"loam/posix/credential"
 	"loam/task/family"
 	"loam/task/schedule"
 )
@@ -34,32 +33,14 @@ func (t callTask) Bind(cpus uint64) {
 	}
 }
 
-// kernelThread stands for process 1, which has no tasks, in calls about scheduling: a thread of root with the traits of a new
-// process. Changes have no effect.
-type kernelThread struct{ traits schedule.Traits }
-
-func (k *kernelThread) Traits() *schedule.Traits { return &k.traits }
-func (*kernelThread) Identity() *credential.Set  { return &credential.Set{} }
-func (*kernelThread) Limit(int) uint64           { return 0 }
-func (*kernelThread) Bind(uint64)                {}
-
-// isKernel reports whether an ID is that of process 1, which is the kernel or a program in ring 0.
-func (t callTask) isKernel(id uint64) bool { return number(id) == int(t.process.system.root.PID) }
-
 // With implements schedule.Caller.
 func (t callTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
-	if t.isKernel(id) {
-		return locked(t.Task, func() (uint64, linux.Errno) { return f(&kernelThread{}) })
-	}
 	return t.withTask(id, func(of *Task) (uint64, linux.Errno) { return f(callTask{of}) })
 }
 
 // Select implements schedule.Caller.
 func (t callTask) Select(which int, who uint64, f func([]schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
 	return locked(t.Task, func() (uint64, linux.Errno) {
-		if which == linux.PRIO_PROCESS && t.isKernel(who) {
-			return f([]schedule.Thread{&kernelThread{}})
-		}
 		all, errno := t.selected(which, who)
 		if errno != 0 {
 			return 0, errno

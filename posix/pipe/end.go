@@ -160,12 +160,7 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 	return e.store(b, false)
 }
 
-// Insert stores as many bytes of b as there is room for, in new pages and never as packets, as vmsplice(2) does.
-func (e *End) Insert(b []byte) (int, linux.Errno) {
-	return e.store(b, true)
-}
-
-// store implements Write, and with insert Insert. It notifies the readers. Errors: EBADF, EPIPE, EAGAIN if nothing was stored.
+// store implements Write, and with insert Insert without a wait. It notifies the readers. Errors: EBADF, EPIPE, EAGAIN if nothing was stored.
 func (e *End) store(b []byte, insert bool) (n int, errno linux.Errno) {
 	p := e.pipe
 	if !e.does[writes] {

@@ -98,6 +98,27 @@ func moveWhenReady(from, to *file.Description, task file.Task, move func() (int,
 	}
 }
 
+// Insert implements vmsplice(2) for the write end of a pipe. It stores as many bytes of b as there is room for, in new pages and
+// never as packets. It waits for room for the first bytes, unless flags has SPLICE_F_NONBLOCK. As on Linux, O_NONBLOCK has no
+// effect. Errors: EBADF, EPIPE, EAGAIN, EINTR.
+func (e *End) Insert(b []byte, flags int, task file.Task) (int, linux.Errno) {
+	n, errno := e.store(b, true)
+	if errno != linux.EAGAIN || flags&Nonblock != 0 {
+		return n, errno
+	}
+	s := file.NewSleeper(e.Queue(), 0, task)
+	defer s.Leave()
+	for {
+		e.Events() // a call of Events makes the file report its next event
+		if n, errno := e.store(b, true); errno != linux.EAGAIN {
+			return n, errno
+		}
+		if errno := s.Sleep(); errno != 0 {
+			return 0, errno
+		}
+	}
+}
+
 // NotDirectory returns the error of splice(2) and sendfile(2) for an error of a read: EINVAL for a directory.
 func NotDirectory(errno linux.Errno) linux.Errno {
 	if errno == linux.EISDIR {

@@ -19,6 +19,7 @@ func Settings() map[string]func() string {
 		"kernel/core_pattern":           "core",
 		"kernel/core_uses_pid":          0,
 		"kernel/ngroups_max":            credential.MaxGroups,
+		"kernel/pid_max":                4194304,
 		"kernel/randomize_va_space":     2, // stack, mappings and heap
 		"vm/max_map_count":              mem.MaxRegions,
 		"vm/mmap_min_addr":              mem.DefaultFloor,

@@ -135,7 +135,7 @@ var Calls = map[int]Serve{
 	linux.SYS_SCHED_SETAFFINITY: schedSetaffinity,
 	linux.SYS_GETCPU:            getcpu,
 	linux.SYS_SCHED_GETSCHEDULER: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
+		return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 			policy := of.Traits().Policy
 			if of.Traits().ResetOnFork {
 				policy |= linux.SCHED_RESET_ON_FORK
@@ -148,7 +148,7 @@ var Calls = map[int]Serve{
 		if errno != 0 {
 			return 0, errno
 		}
-		return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
+		return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 			return set(t, of, number(a.A2)&^linux.SCHED_RESET_ON_FORK, int(int32(priority)), of.Traits().Nice, number(a.A2)&linux.SCHED_RESET_ON_FORK != 0)
 		})
 	},
@@ -157,12 +157,12 @@ var Calls = map[int]Serve{
 		if errno != 0 {
 			return 0, errno
 		}
-		return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
+		return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 			return set(t, of, of.Traits().Policy, int(int32(priority)), of.Traits().Nice, of.Traits().ResetOnFork)
 		})
 	},
 	linux.SYS_SCHED_GETPARAM: func(t Caller, a call.Args) (uint64, linux.Errno) {
-		priority, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Priority), 0 })
+		priority, errno := with(t, a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Priority), 0 })
 		if errno != 0 {
 			return 0, errno
 		}
@@ -172,7 +172,7 @@ var Calls = map[int]Serve{
 	linux.SYS_SCHED_GET_PRIORITY_MIN: func(_ Caller, a call.Args) (uint64, linux.Errno) { return priorityBound(number(a.A1), 1) },
 	linux.SYS_SCHED_RR_GET_INTERVAL: func(t Caller, a call.Args) (uint64, linux.Errno) {
 		const slice, roundRobin = 3_000_000, 100_000_000 // time slices in nanoseconds, for normal policies and for SCHED_RR
-		policy, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Policy), 0 })
+		policy, errno := with(t, a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Policy), 0 })
 		if errno != 0 {
 			return 0, errno
 		}
@@ -191,7 +191,7 @@ var Calls = map[int]Serve{
 		if number(a.A1) != 1 { // only a process can be selected; groups and users have no common value
 			return 0, linux.EINVAL
 		}
-		return t.With(a.A2, func(of Thread) (uint64, linux.Errno) { return of.Traits().io, 0 })
+		return with(t, a.A2, func(of Thread) (uint64, linux.Errno) { return of.Traits().io, 0 })
 	},
 	linux.SYS_IOPRIO_SET: func(t Caller, a call.Args) (uint64, linux.Errno) {
 		const classShift, none, idle, levels = 13, 0, 3, 8
@@ -199,7 +199,7 @@ var Calls = map[int]Serve{
 		if number(a.A1) != 1 || class > idle || level >= levels || class == none && level != 0 {
 			return 0, linux.EINVAL
 		}
-		return t.With(a.A2, func(of Thread) (uint64, linux.Errno) {
+		return with(t, a.A2, func(of Thread) (uint64, linux.Errno) {
 			if !mayAdjust(t, of) || class == 1 && !t.Identity().Has(linux.CAP_SYS_ADMIN) {
 				return 0, linux.EPERM
 			}
@@ -226,7 +226,7 @@ func mayNice(t, of Thread, nice int) bool {
 
 // getpriority implements getpriority(2): it returns 20 minus the lowest nice value.
 func getpriority(t Caller, a call.Args) (uint64, linux.Errno) {
-	return t.Select(number(a.A1), a.A2, func(all []Thread) (uint64, linux.Errno) {
+	return selected(t, number(a.A1), a.A2, func(all []Thread) (uint64, linux.Errno) {
 		nice := highestNice
 		for _, of := range all {
 			nice = min(nice, of.Traits().Nice)
@@ -238,7 +238,7 @@ func getpriority(t Caller, a call.Args) (uint64, linux.Errno) {
 // setpriority implements setpriority(2). Errors: EINVAL, ESRCH, EPERM for a task of another user, EACCES for a lower value.
 func setpriority(t Caller, a call.Args) (uint64, linux.Errno) {
 	nice := min(max(number(a.A3), lowestNice), highestNice)
-	return t.Select(number(a.A1), a.A2, func(all []Thread) (_ uint64, errno linux.Errno) {
+	return selected(t, number(a.A1), a.A2, func(all []Thread) (_ uint64, errno linux.Errno) {
 		for _, of := range all {
 			switch {
 			case !mayAdjust(t, of):
@@ -295,7 +295,7 @@ func schedGetattr(t Caller, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	var r Traits
-	if _, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { r = *of.Traits(); return 0, 0 }); errno != 0 {
+	if _, errno := with(t, a.A1, func(of Thread) (uint64, linux.Errno) { r = *of.Traits(); return 0, 0 }); errno != 0 {
 		return 0, errno
 	}
 	le := binary.LittleEndian
@@ -334,7 +334,7 @@ func schedSetattr(t Caller, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	nice := min(max(int(int32(le.Uint32(b[attrNice:]))), lowestNice), highestNice)
-	return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
+	return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 		return set(t, of, int(int32(le.Uint32(b[4:]))), int(int32(le.Uint32(b[attrPriority:]))), nice, flags != 0)
 	})
 }
@@ -352,7 +352,7 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.ESRCH
 	}
 	var set []uint64
-	if _, errno := t.With(a.A1, func(of Thread) (uint64, linux.Errno) { set = slices.Clone(of.Traits().Affinity(t.CPUs())); return 0, 0 }); errno != 0 {
+	if _, errno := with(t, a.A1, func(of Thread) (uint64, linux.Errno) { set = slices.Clone(of.Traits().Affinity(t.CPUs())); return 0, 0 }); errno != 0 {
 		return 0, errno
 	}
 	var b []byte
@@ -377,7 +377,7 @@ func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	if number(a.A1) < 0 {
 		return 0, linux.ESRCH
 	}
-	return t.With(a.A1, func(of Thread) (uint64, linux.Errno) {
+	return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 		switch {
 		case !mayAdjust(t, of):
 			return 0, linux.EPERM
