@@ -81,12 +81,12 @@ func (k *core) callSchedYield(c *cpu, _ *amd64.Frame) (int64, bool) {
 	return 0, true
 }
 
-func (k *core) callSchedGetaffinity(c *cpu, f *amd64.Frame) (int64, bool) {
-	return k.affinity(c, f.DI, f.SI, f.DX), true
+func (k *core) callSchedGetaffinity(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return k.affinity(f.SI, f.DX), true
 }
 
-func (k *core) callSchedSetaffinity(c *cpu, f *amd64.Frame) (int64, bool) {
-	return k.setAffinity(c, f.DI, f.SI, f.DX), true
+func (k *core) callSchedSetaffinity(_ *cpu, f *amd64.Frame) (int64, bool) {
+	return k.setAffinity(f.SI, f.DX), true
 }
 
 func (k *core) callGetcpu(c *cpu, f *amd64.Frame) (int64, bool) { return k.where(c, f.DI, f.SI), true }
@@ -314,48 +314,25 @@ func ofProgram(id uint64) int64 {
 	return programID
 }
 
-// affinity implements sched_getaffinity(2): it stores the set of CPUs that may run a thread, and returns the number of bytes
-// written. The thread 0 is the caller.
-func (k *core) affinity(c *cpu, id, size, addr uint64) int64 {
+// affinity implements sched_getaffinity(2): it stores the set of all CPUs, and returns the number of bytes written.
+func (k *core) affinity(size, addr uint64) int64 {
 	const word64 = 8
-	th := k.threadOf(c, id)
 	switch {
-	case th == nil:
-		return -int64(linux.ESRCH)
 	case size < word64 || size%word64 != 0:
 		return -int64(linux.EINVAL)
 	case !k.touch(addr, word64, space.Write):
 		return -int64(linux.EFAULT)
 	}
-	all := uint64(1)<<uint(k.cpuCount) - 1
-	*word(addr) = all
-	if th.Allows != 0 {
-		*word(addr) &= uint64(th.Allows)
-	}
+	*word(addr) = 1<<uint(k.cpuCount) - 1
 	return word64
 }
 
-// threadOf returns the thread with an ID, or the caller for 0; nil if the thread does not exist.
-func (k *core) threadOf(c *cpu, id uint64) *thread.Thread {
-	n := thread.ID(id)
-	if n == 0 {
-		n = c.current
-	}
-	if !k.threads.Exists(n) {
-		return nil
-	}
-	return k.threads.At(n)
-}
-
-// setAffinity implements sched_setaffinity(2), with a set of size bytes.
-func (k *core) setAffinity(c *cpu, id, size, addr uint64) int64 {
+// setAffinity implements sched_setaffinity(2). It checks the set of CPUs, size bytes, and then ignores it: every thread may
+// run on every CPU.
+func (k *core) setAffinity(size, addr uint64) int64 {
 	const word64 = 8
 	size = min(size, word64)
-	th := k.threadOf(c, id)
-	switch {
-	case th == nil:
-		return -int64(linux.ESRCH)
-	case !k.touch(addr, size, space.Read):
+	if !k.touch(addr, size, space.Read) {
 		return -int64(linux.EFAULT)
 	}
 	set := uint64(0)
@@ -365,17 +342,7 @@ func (k *core) setAffinity(c *cpu, id, size, addr uint64) int64 {
 	if set&(1<<uint(k.cpuCount)-1) == 0 {
 		return -int64(linux.EINVAL)
 	}
-	k.allow(c, th, thread.CPUs(set))
 	return 0
-}
-
-// allow changes the CPUs that may run a thread. If another CPU runs the thread now and no longer may, that CPU is interrupted.
-// The calling CPU chooses its thread again when it leaves the kernel.
-func (k *core) allow(c *cpu, th *thread.Thread, set thread.CPUs) {
-	th.Allows = set
-	if th.State == thread.Running && th.CPU != c.number && !set.Has(th.CPU) {
-		k.kick(&k.cpus[th.CPU])
-	}
 }
 
 // setBase implements arch_prctl(2) with ARCH_SET_FS and ARCH_GET_FS, the base address of a thread's thread-local storage. It
@@ -474,7 +441,7 @@ func (k *core) clone(parent *thread.Thread, f *amd64.Frame, flags, stack, base u
 		return k.noThread()
 	}
 	th := k.threads.At(id)
-	th.Mask, th.FSBase, th.Name, th.Allows = parent.Mask, parent.FSBase, parent.Name, parent.Allows
+	th.Mask, th.FSBase, th.Name = parent.Mask, parent.FSBase, parent.Name
 	if flags&linux.CLONE_SETTLS != 0 {
 		th.FSBase = base
 	}

@@ -105,7 +105,7 @@ func (k *core) correct(c *cpu) {
 // by then.
 func (k *core) armTimer(c *cpu, now int64) {
 	at := int64(thread.Never)
-	if c.current != thread.None && k.threads.HasReady(c.number) {
+	if c.current != thread.None && k.threads.HasReady() {
 		at = c.since + quantum
 	}
 	if c.shareAt != 0 {

@@ -28,8 +28,6 @@ const (
 	CallKick                         // argument: number of a CPU; interrupts it
 	CallSave                         // argument: number of a CPU; makes it save the x87 state of the context that it holds
 	CallClock                        // argument: physical address of a page for vdso.Data; from now on, the kernel stores the state of its clocks there
-	CallBind                         // argument: set of the CPUs that may run the calling thread; 0: all
-	CallWhere                        // no arguments; result: number of the calling CPU
 )
 
 // deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.

@@ -339,7 +339,7 @@ func TestUserRequests(t *testing.T) {
 	}
 	u.want(0, CallSave, 0)
 	u.want(0, CallSave, 9)
-	u.fails(linux.ENOSYS, CallWhere+1)
+	u.fails(linux.ENOSYS, CallClock+1)
 }
 
 // The state of the x87 unit stays in the processor until another CPU needs it. Saving it stores the base of GS, too.

@@ -15,8 +15,7 @@ import (
 //
 // Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the kernel's lock. A
 // thread is Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one
-// queue. A CPU takes the first one that it may run (sched_setaffinity(2)). A CPU whose current is None when it leaves runs
-// its idle loop.
+// queue, and each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
 
 // Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the
 // thread that ran. It returns the frame to resume, and the address of its vector registers, or 0 if there are none
@@ -116,17 +115,16 @@ func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	return addressOf(f), vector
 }
 
-// choose sets current to the thread to resume. The running thread continues, unless its quantum is used up, it has stopped
-// running, or the CPU may no longer run it.
+// choose sets current to the thread to resume. The running thread continues, unless its quantum is used up or it has stopped
+// running.
 func (k *core) choose(c *cpu, now int64) {
 	if c.current != thread.None {
-		allowed := k.threads.At(c.current).Allows.Has(c.number)
-		if allowed && (!k.threads.HasReady(c.number) || now-c.since < quantum) {
+		if !k.threads.HasReady() || now-c.since < quantum {
 			return
 		}
 		k.threads.Put(c.current)
 	}
-	c.current = k.threads.Take(c.number)
+	c.current = k.threads.Take()
 	c.since = now
 	if c.current != thread.None {
 		k.threads.At(c.current).CPU = c.number
@@ -142,33 +140,18 @@ func (c *cpu) giveWay() { c.since = -quantum }
 func (k *core) shareWork(c *cpu, now int64) {
 	c.noteBusy(now)
 	c.shareAt = 0
-	if o := k.idleCPU(c); o != nil {
+	if o := k.idleCPU(c); o != nil && k.threads.HasReady() {
 		if c.shareAt = c.holdUntil(now); c.shareAt == 0 {
 			k.kick(o)
 		}
 	}
 	atomic.StoreUint32(&Held, uint32(min(c.shareAt, 1)))
-	if k.threads.HasOther(c.number) {
-		k.summon(c)
-	}
 }
 
-// summon wakes the CPUs that may run a ready thread which c may not run. A busy CPU then sets its timer for the end of the
-// quantum of its thread, unless it has done so already.
-func (k *core) summon(c *cpu) {
-	for i := range k.cpuCount {
-		o := &k.cpus[i]
-		waits := o.current == thread.None || o.timer == 0 || o.timer > o.since+quantum
-		if o != c && waits && k.threads.HasReady(o.number) {
-			k.kick(o)
-		}
-	}
-}
-
-// idleCPU returns an idle CPU other than c that may run a ready thread; nil if there is none.
+// idleCPU returns an idle CPU other than c; nil if there is none.
 func (k *core) idleCPU(c *cpu) *cpu {
 	for i := range k.cpuCount {
-		if o := &k.cpus[i]; o != c && o.current == thread.None && k.threads.HasReady(o.number) {
+		if o := &k.cpus[i]; o != c && o.current == thread.None {
 			return o
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"loam/abi/linux"
-	"loam/arch/amd64"
 	"loam/kernel/thread"
 )
 
@@ -159,52 +158,6 @@ func TestAffinity(t *testing.T) {
 			u.fails(linux.EINVAL, linux.SYS_SCHED_SETAFFINITY, 0, 8, at)
 		}
 	}
-}
-
-// A thread runs only on the CPUs of its set. A thread that has to leave its CPU runs on the other one at once if that is idle, or
-// else after the quantum of the running thread.
-func TestAffinityMovesThreads(t *testing.T) {
-	all := newUsers(t, 2)
-	u, other := all[0].on(), all[1]
-	at := u.memory(1, protRead|protWrite)
-	u.write(at, 2)
-	id := u.cpu.current
-	u.call(linux.SYS_SCHED_SETAFFINITY, 0, 8, at)
-	u.current(thread.None)
-	other.on().step()
-	other.resumed(id, 0)
-	other.want(8, linux.SYS_SCHED_GETAFFINITY, 0, 8, at)
-	if got := other.read(at); got != 2 {
-		t.Errorf("the set is %#x", got)
-	}
-	second := other.clone() // inherits the set
-	u.on().step()
-	u.current(thread.None)
-	other.on().write(at, 3)
-	other.want(0, linux.SYS_SCHED_SETAFFINITY, uint64(second), 8, at)
-	u.on().step()
-	u.current(second)
-	other.on().pass(quantum)
-	other.interrupt(amd64.VectorTimer) // the timer was set while the second thread was ready
-	other.current(id)
-	kicks := u.machine.kicks
-	u.on().call(CallBind, 2)
-	u.current(thread.None)
-	if u.machine.kicks != kicks+1 {
-		t.Error("the busy CPU is not interrupted, so it sets no timer")
-	}
-	other.on().step()
-	other.resumed(second, 0)
-	other.want(1, CallWhere)
-	if cpu := u.thread(id).CPU; cpu != 1 || u.on().cpu.current != thread.None {
-		t.Errorf("the first thread is on CPU %d", cpu)
-	}
-	other.on().fails(linux.ESRCH, linux.SYS_SCHED_SETAFFINITY, 99, 8, at)
-	other.fails(linux.ESRCH, linux.SYS_SCHED_GETAFFINITY, 99, 8, at)
-	u.write(at, 1)
-	other.want(0, linux.SYS_SCHED_SETAFFINITY, uint64(id), 8, at)
-	u.on().step()
-	u.current(id)
 }
 
 // getcpu(2) returns the CPU that runs the thread. Every argument may be missing.

@@ -156,7 +156,7 @@ func TestIdleCPU(t *testing.T) {
 	u.on().clone()
 	all[2].on().step()
 	u.on().clone() // no CPU is idle
-	if u.machine.kicks != 2 || !u.kernel().threads.HasReady(0) {
+	if u.machine.kicks != 2 || !u.kernel().threads.HasReady() {
 		t.Errorf("%d interrupts", u.machine.kicks)
 	}
 }

@@ -42,7 +42,7 @@ func ClockScale() uint64 {
 	return atomic.LoadUint64(k.clock.Scale())
 }
 
-// userCall serves the calls from CallTake to CallWhere. It returns ENOSYS for any other number.
+// userCall serves the calls from CallTake to CallClock. It returns ENOSYS for any other number.
 func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 	switch f.AX {
 	case CallTake:
@@ -77,11 +77,6 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 	case CallClock:
 		k.shareClock(f.DI)
 		return 0
-	case CallBind:
-		k.allow(c, k.threads.At(c.current), thread.CPUs(f.DI))
-		return 0
-	case CallWhere:
-		return int64(c.number)
 	}
 	return -int64(linux.ENOSYS)
 }

@@ -27,8 +27,7 @@ type simulated struct {
 	// swapping is called by CompareAndSwap with the address of the word, if not nil.
 	swapping func(addr uint64)
 
-	barriers atomic.Int32  // calls of Barrier
-	bound    atomic.Uint64 // argument of the last Bind
+	barriers atomic.Int32 // calls of Barrier
 
 	started time.Time
 	spent   atomic.Int64 // CPU time that programs have used, in nanoseconds
@@ -49,8 +48,6 @@ func (u *user) spend(d time.Duration) {
 
 func (m *simulated) Memory() mem.Memory { return m.memory }
 func (m *simulated) Pages() int64       { return 1 << 10 }
-func (m *simulated) CPU() int           { return 1 }
-func (m *simulated) Bind(cpus uint64)   { m.bound.Store(cpus) }
 
 func (m *simulated) count(n int) {
 	m.mu.Lock()

@@ -22,16 +22,8 @@ func (p *Process) hasIOPriority() bool {
 // Limit implements schedule.Thread.
 func (t callTask) Limit(resource int) uint64 { return t.process.limits[resource].Cur }
 
-// CPUs and CPU implement schedule.Caller.
+// CPUs implements schedule.Caller.
 func (t callTask) CPUs() int { return t.process.system.config.CPUs }
-func (t callTask) CPU() int  { return t.process.system.config.Machine.CPU() }
-
-// Bind implements schedule.Thread.
-func (t callTask) Bind(cpus uint64) {
-	if t.cpus.Set(cpus) && !t.closed {
-		t.thread.Kick() // the interrupted thread binds itself: see run
-	}
-}
 
 // With implements schedule.Caller.
 func (t callTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {

@@ -14,10 +14,7 @@ import (
 // thread without filters has no extra cost (see attention). System.mu guards the chains of filters.
 
 // inherit gives a new thread the seccomp filters of the thread that creates it. The caller holds System.mu.
-func (t *Task) inherit(of *Task) {
-	callTask{t}.SetFilters(of.filters.Load())
-	callTask{t}.Bind(of.cpus.Wanted())
-}
+func (t *Task) inherit(of *Task) { callTask{t}.SetFilters(of.filters.Load()) }
 
 // Filters implements seccomp.Thread.
 func (t callTask) Filters() *seccomp.Filter { return t.filters.Load() }

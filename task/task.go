@@ -53,7 +53,6 @@ type Task struct {
 	faultsBefore int64         // number of page faults before the last execve
 	sleeps       atomic.Bool   // the thread waits in a call
 	traits       schedule.Traits
-	cpus         schedule.Binding
 	leaving      bool  // the thread ends before it returns to ring 3
 	exited       bool  // the thread has called exit(2), which ends one thread
 	exitCode     int32 // argument of exit(2), in the form of a wait status

@@ -31,7 +31,6 @@ func (t *Task) run() Reason {
 	if reason == Interrupted {
 		t.charge()
 		t.usage.Involuntary.Add(1)
-		t.cpus.Apply(t.process.system.config.Machine.Bind)
 	}
 	if t.process.timed.Load() {
 		t.charge()

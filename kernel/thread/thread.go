@@ -43,7 +43,6 @@ type Thread struct {
 	State  State
 	CPU    int32 // number of the CPU that runs the thread, in state Running
 	Waited bool  // Result has not been delivered to the thread yet
-	Allows CPUs  // CPUs that may run the thread
 	Result int64 // result of the call in which the thread waited
 
 	Mask    uint64 // blocked signals: bit n-1 for signal n
@@ -70,12 +69,6 @@ type Thread struct {
 	deadline      int64
 	late          int64 // result of the waiting call if the deadline passes
 }
-
-// CPUs is a set of CPUs. Bit n stands for CPU n. The zero value is the set of all CPUs.
-type CPUs uint64
-
-// Has reports whether a CPU is in the set.
-func (s CPUs) Has(cpu int32) bool { return s == 0 || s>>uint(cpu)&1 != 0 }
 
 // nameSize is the size of a thread's name in bytes, with the NUL (prctl(2)).
 const nameSize = 16
@@ -195,18 +188,9 @@ func (t *Table) Put(id ID) {
 	t.add(&t.ready, id)
 }
 
-// readyFor returns the first Ready thread that a CPU may run; None if there is none.
-func (t *Table) readyFor(cpu int32) ID {
+// Take makes the first Ready thread Running and returns it; None if there is none.
+func (t *Table) Take() ID {
 	id := t.ready.head
-	for id != None && !t.At(id).Allows.Has(cpu) {
-		id = t.At(id).next
-	}
-	return id
-}
-
-// Take makes the first Ready thread that a CPU may run Running, and returns it; None if there is none.
-func (t *Table) Take(cpu int32) ID {
-	id := t.readyFor(cpu)
 	if id != None {
 		t.remove(&t.ready, id)
 		t.At(id).State = Running
@@ -215,16 +199,7 @@ func (t *Table) Take(cpu int32) ID {
 }
 
 // HasReady reports whether Take would return a thread.
-func (t *Table) HasReady(cpu int32) bool { return t.readyFor(cpu) != None }
-
-// HasOther reports whether a thread is Ready that a CPU may not run.
-func (t *Table) HasOther(cpu int32) bool {
-	id := t.ready.head
-	for id != None && t.At(id).Allows.Has(cpu) {
-		id = t.At(id).next
-	}
-	return id != None
-}
+func (t *Table) HasReady() bool { return t.ready.head != None }
 
 // Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
 // result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.

@@ -34,7 +34,7 @@ func extend(t *testing.T, tab *Table) {
 func want(t *testing.T, tab *Table, ids ...ID) {
 	t.Helper()
 	for _, id := range append(ids, None) {
-		if got := tab.Take(0); got != id {
+		if got := tab.Take(); got != id {
 			t.Fatalf("takes %d, want %d", got, id)
 		}
 	}
@@ -46,27 +46,11 @@ func TestQueue(t *testing.T) {
 	want(t, tab)
 	tab.Put(ids[2])
 	tab.Put(ids[0])
-	if !tab.HasReady(0) || tab.Take(0) != ids[2] {
+	if !tab.HasReady() || tab.Take() != ids[2] {
 		t.Error("the first is not first")
 	}
 	tab.Put(ids[2])
 	want(t, tab, ids[0], ids[2])
-}
-
-// A CPU takes only threads that it may run, in their order.
-func TestAllowed(t *testing.T) {
-	tab, ids := newThreads(t, 3)
-	tab.At(ids[0]).Allows, tab.At(ids[1]).Allows = 1<<2, 1<<63|1<<2
-	for _, id := range ids {
-		tab.Put(id)
-	}
-	if !tab.HasOther(0) || tab.HasOther(2) || !tab.HasReady(0) {
-		t.Error("the sets of CPUs are ignored")
-	}
-	want(t, tab, ids[2])
-	if tab.HasReady(0) || tab.Take(63) != ids[1] || tab.Take(63) != None || tab.Take(2) != ids[0] {
-		t.Error("a thread runs on a wrong CPU")
-	}
 }
 
 // Wake wakes only threads that wait for its key, the longest waiting first.
@@ -167,7 +151,7 @@ func TestRandom(t *testing.T) {
 		case 2:
 			tab.Interrupt(id, 0)
 		case 3:
-			tab.Take(0)
+			tab.Take()
 		default:
 			if tab.At(id).State != Running {
 				break

@@ -132,16 +132,6 @@ func (c *Context) Kick() {
 	}
 }
 
-// Bind makes only the CPUs of a bit set run the calling thread of the kernel; 0 means all CPUs. The goroutine has locked its
-// thread (runtime.LockOSThread).
-func Bind(cpus uint64) { kernelCall(kernel.CallBind, uintptr(cpus), 0) }
-
-// CPU returns the number of the CPU that runs the calling goroutine.
-func CPU() int {
-	n, _ := kernelCall(kernel.CallWhere, 0, 0)
-	return int(n)
-}
-
 // Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if another thread has used ring 3 of
 // the CPU since this thread ran there, or if this thread enters ring 3 on a different CPU than before.
 func (c *Context) Watch(on bool) {

@@ -26,11 +26,6 @@ type Machine interface {
 	NewSpace() (Space, error)
 	// Pages returns the size of the memory, in pages.
 	Pages() int64
-	// CPU returns the number of the CPU that runs the calling goroutine.
-	CPU() int
-	// Bind makes only the CPUs of a bit set run the calling goroutine, which then runs on a kernel thread of its own. A bound
-	// goroutine calls Bind again only with 0, which releases it.
-	Bind(cpus uint64)
 }
 
 // Space is an address space with its page tables.

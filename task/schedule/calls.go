@@ -1,6 +1,6 @@
-// Package schedule implements the calls about scheduling (sched(7)). Nice values and scheduling policies are kept and
-// reported, with the checks of Linux. They do not change the order in which threads run, because the Go scheduler gives
-// all goroutines the same priority. A set of CPUs (sched_setaffinity(2)) has an effect: see Binding.
+// Package schedule implements the calls about scheduling (sched(7)). Nice values, scheduling policies and CPU
+// affinity are kept and reported, with the checks of Linux. They do not change the order in which threads run,
+// because the Go scheduler gives all goroutines the same priority.
 package schedule
 
 import (
@@ -14,7 +14,7 @@ import (
 	"loam/posix/credential"
 )
 
-// Traits are scheduling attributes that a thread inherits from its creator. A lock of the caller
+// Traits are scheduling attributes that a thread inherits from its creator and that have no effect. A lock of the caller
 // guards all fields except Slack and restSlack, which belong to the thread.
 type Traits struct {
 	Nice, Policy, Priority int
@@ -70,8 +70,6 @@ type Thread interface {
 	Identity() *credential.Set
 	// Limit returns the soft limit of a resource. The caller holds the lock that guards Traits.
 	Limit(resource int) uint64
-	// Bind makes the thread run only on the CPUs of a bit set, soon; 0 means all CPUs. The caller holds the same lock.
-	Bind(cpus uint64)
 }
 
 // Caller is the thread that makes a call.
@@ -84,9 +82,8 @@ type Caller interface {
 	// Select calls f with the threads that the arguments of getpriority(2) select. The lock that guards Traits is held
 	// during the call. Errors: EINVAL, ESRCH.
 	Select(which int, who uint64, f func([]Thread) (uint64, linux.Errno)) (uint64, linux.Errno)
-	// CPUs returns the number of CPUs, and CPU the number of the CPU that executes the call.
+	// CPUs returns the number of CPUs.
 	CPUs() int
-	CPU() int
 }
 
 // Serve executes a call.
@@ -133,7 +130,6 @@ var Calls = map[int]Serve{
 	linux.SYS_SETPRIORITY:       setpriority,
 	linux.SYS_SCHED_GETAFFINITY: schedGetaffinity,
 	linux.SYS_SCHED_SETAFFINITY: schedSetaffinity,
-	linux.SYS_GETCPU:            getcpu,
 	linux.SYS_SCHED_GETSCHEDULER: func(t Caller, a call.Args) (uint64, linux.Errno) {
 		return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 			policy := of.Traits().Policy
@@ -362,7 +358,8 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	return size, t.Memory().Write(a.A3, b)
 }
 
-// schedSetaffinity implements sched_setaffinity(2). Only the first 64 CPUs, which the machine has at most, are bound. Errors: EINVAL if the set has no CPU of the machine, EPERM, ESRCH, EFAULT.
+// schedSetaffinity implements sched_setaffinity(2). The set is stored and reported, but every CPU may run the thread.
+// Errors: EINVAL if the set has no CPU of the machine, EPERM, ESRCH, EFAULT.
 func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	all := AllCPUs(t.CPUs())
 	b := make([]byte, len(all)*setWordBytes)
@@ -385,11 +382,6 @@ func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		of.Traits().affinity = set
-		bound := set[0]
-		if slices.Equal(set, all) {
-			bound = 0
-		}
-		of.Bind(bound)
 		return 0, 0
 	})
 }

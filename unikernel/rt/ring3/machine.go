@@ -1,8 +1,6 @@
 package ring3
 
 import (
-	"runtime"
-
 	"loam/abi/linux"
 	"loam/kernel"
 	"loam/kernel/space"
@@ -23,20 +21,6 @@ func (m machine) Pages() (n int64) {
 		n += int64(r.End-r.Start) / mem.PageSize
 	}
 	return n
-}
-
-// CPU implements task.Machine.
-func (machine) CPU() int { return user.CPU() }
-
-// Bind implements task.Machine.
-func (machine) Bind(cpus uint64) {
-	if cpus != 0 {
-		runtime.LockOSThread()
-	}
-	user.Bind(cpus)
-	if cpus == 0 {
-		runtime.UnlockOSThread()
-	}
 }
 
 // NewSpace implements task.Machine.
