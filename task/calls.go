@@ -174,7 +174,7 @@ func (t *Task) pipeSignal(number uint64, a call.Args) {
 		flags = a.A4
 	case linux.SYS_SENDMSG:
 		flags = a.A3
-	case linux.SYS_WRITE, linux.SYS_WRITEV, linux.SYS_SENDFILE, linux.SYS_SPLICE:
+	case linux.SYS_WRITE, linux.SYS_WRITEV, linux.SYS_PWRITEV2, linux.SYS_SENDFILE, linux.SYS_SPLICE, linux.SYS_TEE, linux.SYS_VMSPLICE:
 	default:
 		return
 	}

@@ -331,20 +331,32 @@ func TestStopAndContinue(t *testing.T) {
 
 // A write to a pipe without readers raises SIGPIPE, and fails with EPIPE if the signal is ignored.
 func TestPipeSignal(t *testing.T) {
-	status := run(t, func(u *user) {
-		u.call(linux.SYS_PIPE2, dataAt, 0)
-		u.call(linux.SYS_CLOSE, uint64(u.load32(dataAt)))
-		b := make([]byte, linux.SizeofKernelSigaction)
-		linux.KernelSigaction{Handler: signal.Ignore}.Put(b)
-		u.store(dataAt+64, b)
-		u.call(linux.SYS_RT_SIGACTION, linux.SIGPIPE, dataAt+64, 0, setSize)
-		is(t, "ignored", u.call(linux.SYS_WRITE, uint64(u.load32(dataAt+4)), dataAt, 1), failed(linux.EPIPE))
-		u.store(dataAt+64, make([]byte, linux.SizeofKernelSigaction))
-		u.call(linux.SYS_RT_SIGACTION, linux.SIGPIPE, dataAt+64, 0, setSize)
-		u.call(linux.SYS_WRITE, uint64(u.load32(dataAt+4)), dataAt, 1)
-		t.Error("the process is alive")
-	})
-	is(t, "status", int64(status), linux.SIGPIPE)
+	const pipe, other, action, vector = dataAt, dataAt + 8, dataAt + 64, dataAt + 128
+	for name, write := range map[string]func(u *user, end uint64) int64{
+		"write":    func(u *user, end uint64) int64 { return u.call(linux.SYS_WRITE, end, dataAt, 1) },
+		"pwritev2": func(u *user, end uint64) int64 { return u.call(linux.SYS_PWRITEV2, end, vector, 1, 1<<64-1, 0, 0) },
+		"vmsplice": func(u *user, end uint64) int64 { return u.call(linux.SYS_VMSPLICE, end, vector, 1, 0) },
+		"tee":      func(u *user, end uint64) int64 { return u.call(linux.SYS_TEE, uint64(u.load32(other)), end, 1, 0) },
+	} {
+		status := run(t, func(u *user) {
+			u.call(linux.SYS_PIPE2, pipe, 0)
+			u.call(linux.SYS_CLOSE, uint64(u.load32(pipe)))
+			u.call(linux.SYS_PIPE2, other, 0)
+			u.call(linux.SYS_WRITE, uint64(u.load32(other+4)), dataAt, 1)
+			u.store(vector, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, dataAt), 1))
+			end := uint64(u.load32(pipe + 4))
+			b := make([]byte, linux.SizeofKernelSigaction)
+			linux.KernelSigaction{Handler: signal.Ignore}.Put(b)
+			u.store(action, b)
+			u.call(linux.SYS_RT_SIGACTION, linux.SIGPIPE, action, 0, setSize)
+			is(t, name+", ignored", write(u, end), failed(linux.EPIPE))
+			u.store(action, make([]byte, linux.SizeofKernelSigaction))
+			u.call(linux.SYS_RT_SIGACTION, linux.SIGPIPE, action, 0, setSize)
+			write(u, end)
+			exit(u, 0) // not reached: the signal ends the process
+		})
+		is(t, name+": status", int64(status), linux.SIGPIPE)
+	}
 }
 
 // execve ends all other threads.
