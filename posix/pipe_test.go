@@ -51,6 +51,8 @@ func TestPipe(t *testing.T) {
 		ok(t, p.Close(r))
 		_, errno = p.Write(w, []byte("x"))
 		wantErrno(t, errno, linux.EPIPE, "write without a reader")
+		_, errno = p.Write(w, nil)
+		wantErrno(t, errno, 0, "write of no bytes without a reader")
 		_, errno = p.Lseek(w, 0, 0)
 		wantErrno(t, errno, linux.ESPIPE, "lseek")
 	})

@@ -163,8 +163,11 @@ func (e *End) Write(b []byte) (int, linux.Errno) {
 // store implements Write, and with insert Insert without a wait. It notifies the readers. Errors: EBADF, EPIPE, EAGAIN if nothing was stored.
 func (e *End) store(b []byte, insert bool) (n int, errno linux.Errno) {
 	p := e.pipe
-	if !e.does[writes] {
+	switch {
+	case !e.does[writes]:
 		return 0, linux.EBADF
+	case len(b) == 0: // a write of no bytes succeeds even without readers
+		return 0, 0
 	}
 	p.mu.Lock()
 	if p.ends[reads] == 0 {
@@ -177,12 +180,10 @@ func (e *End) store(b []byte, insert bool) (n int, errno linux.Errno) {
 		n = p.write(b, e.packets.Load())
 	}
 	p.mu.Unlock()
-	switch {
-	case n > 0:
-		p.notify(reads, file.PollIn)
-	case len(b) > 0:
+	if n == 0 {
 		return 0, linux.EAGAIN
 	}
+	p.notify(reads, file.PollIn)
 	return n, 0
 }
 
