@@ -154,6 +154,40 @@ func TestSpliceWaits(t *testing.T) {
 	})
 }
 
+// O_NONBLOCK of a regular file has no effect on splice and sendfile: they wait for the pipe.
+func TestSpliceNonblockingFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := files(t)
+		fd, errno := p.OpenAt(linux.AT_FDCWD, "f", create|linux.O_NONBLOCK, 0o644)
+		ok(t, errno)
+		write(t, p, fd, "content")
+		full := strings.Repeat("x", pipe.Size)
+		drain := func(r, w int) { p.Read(r, make([]byte, pipe.Size)) }
+		for name, c := range map[string]struct {
+			held string // content of the pipe
+			move func(r, w int) (int, Errno)
+			then func(r, w int)
+		}{
+			"sendfile":     {full, func(r, w int) (int, Errno) { return p.Sendfile(w, fd, new(int64), 7) }, drain},
+			"splice":       {full, func(r, w int) (int, Errno) { return p.Splice(fd, new(int64), w, nil, 7, 0) }, drain},
+			"splice to it": {"", func(r, w int) (int, Errno) { return p.Splice(r, nil, fd, new(int64), 7, 0) }, func(r, w int) { write(t, p, w, "changed") }},
+		} {
+			r, w := newPipe(t, p, 0)
+			write(t, p, w, c.held)
+			done := make(chan struct{})
+			go func() {
+				if n, errno := c.move(r, w); n != 7 || errno != 0 {
+					t.Errorf("%s: %d, %v", name, n, errno)
+				}
+				close(done)
+			}()
+			synctest.Wait()
+			c.then(r, w)
+			<-done
+		}
+	})
+}
+
 // Some files cannot be written, whatever their access mode: writev(2) of no bytes and splice(2) to them return EINVAL.
 func TestNeverWritten(t *testing.T) {
 	p := files(t)

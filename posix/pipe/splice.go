@@ -67,12 +67,11 @@ func (s *System) Tee(from, to *file.Description, n, flags int, task file.Task) (
 	return moveLater(from, to, flags, task, func() (int, linux.Errno) { return s.between(reader.pipe, writer.pipe, n, false) })
 }
 
-// moveLater calls the function move until the error is not EAGAIN. Between calls it waits
-// for both files, unless one of them is a pipe or socket in non-blocking mode, or flags
-// has SPLICE_F_NONBLOCK.
+// moveLater calls the function move until the error is not EAGAIN. Between calls it waits for both files, unless one of them
+// refuses to wait, or flags has SPLICE_F_NONBLOCK.
 func moveLater(from, to *file.Description, flags int, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
 	n, errno := move()
-	if errno == linux.EAGAIN && flags&Nonblock == 0 && !from.Nonblocking() && !to.Nonblocking() {
+	if errno == linux.EAGAIN && flags&Nonblock == 0 && !refusesWait(from) && !refusesWait(to) {
 		n, errno = moveWhenReady(from, to, task, move)
 	}
 	if errno != 0 {
@@ -80,6 +79,9 @@ func moveLater(from, to *file.Description, flags int, task file.Task, move func(
 	}
 	return n, 0
 }
+
+// refusesWait reports whether the file is in non-blocking mode. The mode of a regular file has no effect.
+func refusesWait(d *file.Description) bool { return d.Nonblocking() && !d.HasOffsets() }
 
 func moveWhenReady(from, to *file.Description, task file.Task, move func() (int, linux.Errno)) (int, linux.Errno) {
 	s := file.NewSleeper(from.Queue(), 0, task)
