@@ -111,7 +111,6 @@ func (e *End) Insert(b []byte, flags int, task file.Task) (int, linux.Errno) {
 	s := file.NewSleeper(e.Queue(), 0, task)
 	defer s.Leave()
 	for {
-		e.Events() // a call of Events makes the file report its next event
 		if n, errno := e.store(b, true); errno != linux.EAGAIN {
 			return n, errno
 		}
@@ -129,23 +128,20 @@ func NotDirectory(errno linux.Errno) linux.Errno {
 	return errno
 }
 
-// take reads from the file, and returns 0 bytes with an error. Errors: EINVAL if an offset was passed for a file without offsets, and for a directory.
-func (s Spliced) take(b []byte) (int, linux.Errno) {
+// take reads from the file, and returns 0 bytes with an error. Errors: EINVAL if an offset was passed for a file without
+// offsets, and for a directory.
+func (s Spliced) take(b []byte) (n int, errno linux.Errno) {
 	if s.Offset == nil {
-		n, errno := s.Read(b)
-		if errno != 0 {
-			return 0, NotDirectory(errno)
-		}
-		return n, 0
-	}
-	n, errno := s.ReadAt(b, *s.Offset)
-	if errno == linux.ESPIPE || *s.Offset < 0 {
-		return 0, linux.EINVAL
+		n, errno = s.Read(b)
+	} else if n, errno = s.ReadAt(b, *s.Offset); errno == linux.ESPIPE || *s.Offset < 0 {
+		errno = linux.EINVAL
 	}
 	if errno != 0 {
 		return 0, NotDirectory(errno)
 	}
-	*s.Offset += int64(n)
+	if s.Offset != nil {
+		*s.Offset += int64(n)
+	}
 	return n, 0
 }
 
