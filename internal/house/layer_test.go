@@ -134,7 +134,7 @@ const layers = `
 	posix, exec, mem/cache < task/mapped;
 	mem < task/account;
 	mem, posix/credential < task/limit;
-	fs, exec, posix/credential, posix/event, task/account < task/procfs; # /proc/PID
+	fs, exec, posix/credential, posix/event, task/account, task/family < task/procfs; # /proc/PID
 	abi/linux, arch/amd64, mem < task/machine;
 	task/machine, task/signal < task/frame;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;

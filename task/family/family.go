@@ -23,7 +23,7 @@ import (
 // PID is the number of a process, a process group or a session.
 type PID int32
 
-// MaxPID is the largest number, as Linux's default of kernel.pid_max for 64-bit machines.
+// MaxPID is larger than all numbers: the largest value of kernel.pid_max on a 64-bit machine (proc(5)).
 const MaxPID PID = 4 << 20
 
 // Process is one process.

@@ -7,6 +7,7 @@ import (
 	"loam/mem"
 	"loam/posix/credential"
 	"loam/posix/event"
+	"loam/task/family"
 )
 
 // Settings returns files of /proc/sys, by path below /proc, whose content does not change. They cannot be written. A setting that
@@ -19,7 +20,7 @@ func Settings() map[string]func() string {
 		"kernel/core_pattern":           "core",
 		"kernel/core_uses_pid":          0,
 		"kernel/ngroups_max":            credential.MaxGroups,
-		"kernel/pid_max":                4194304,
+		"kernel/pid_max":                family.MaxPID,
 		"kernel/randomize_va_space":     2, // stack, mappings and heap
 		"vm/max_map_count":              mem.MaxRegions,
 		"vm/mmap_min_addr":              mem.DefaultFloor,
