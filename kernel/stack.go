@@ -6,9 +6,9 @@ import (
 )
 
 // The kernel's stacks. Each CPU has one for serving calls and interrupts, and one for faults in the kernel and
-// other fatal exceptions. Above the latter is a small one for debug exceptions (debug in the entry code). The memory below each stack is unmapped, and the g that runs on a stack has no bounds. So
-// Go's check for stack space always succeeds, an overflow causes a page fault, and the processor reports the fault
-// on the second stack (crash.go).
+// other fatal exceptions. Above the latter is a small one for debug exceptions (debug in the entry code). The memory
+// below the first two is unmapped, and the g that runs on a stack has no bounds. So Go's check for stack space always
+// succeeds, an overflow causes a page fault, and the processor reports the fault on the second stack (crash.go).
 //
 // Rejected: a g with bounds. The check would call runtime.morestack, which assumes the stack of the program's
 // thread.
@@ -31,9 +31,9 @@ const spillRoom = 64
 // arrive while GS belongs to a program in ring 3. Its entry code then loads the address of the structure from this space.
 const crashRoom = 16
 
-// debugRoom is the size of the stack for debug exceptions, which is above the stack for faults. Its end has the address of the cpu
-// structure too.
-const debugRoom = 128
+// debugRoom is the size of the stack for debug exceptions, which is above the stack for faults. The entry code stores a
+// whole frame there before it ends the machine. The end of this stack has the address of the cpu structure too.
+const debugRoom = amd64.FrameSize
 
 // mapStacks maps a CPU's stacks; false if there is no memory for them.
 func (k *core) mapStacks(c *cpu) bool {
