@@ -19,7 +19,7 @@ import (
 // core on an ordinary host.
 //
 // Words that the Go runtime shares with the core are variables: Rung and Held. So are words that the entry code
-// reads or writes: entries, haveXSave and userVectors.
+// reads or writes: entries, haveXSave, haveSMAP and userVectors.
 //
 // The entry code knows the offsets of tables.Root and of the first fields of clock.
 type core struct {

@@ -187,7 +187,7 @@ func vectorsOf(components uint64) uint8 {
 // haveXSave is a copy of have.XSave, which the entry code reads.
 var haveXSave bool
 
-// haveSMAP is a copy of have.SMAP, which the copies to and from processes read.
+// haveSMAP is a copy of have.SMAP, which the entry code and the copies to and from processes read.
 var haveSMAP bool
 
 // fxsaveSize is the size of the area that FXSAVE writes, in bytes. FXSAVE is used on a processor without XSAVE.
