@@ -76,7 +76,8 @@ func (t *Tree) notify(n Node, e Event) {
 	(*w).Happened(notice)
 }
 
-// notify reports an event of the open file, with the newest name of the file, or the name at which it was opened.
+// notify reports an event of the open file, with the newest name of the file, or the name at which it was opened. The name of
+// a mount point is not a name of the root of the mount.
 func (f *File) notify(e Event) {
 	w := f.tree.watcher.Load()
 	if w == nil {
@@ -85,7 +86,7 @@ func (f *File) notify(e Event) {
 	notice := Notice{Event: e, Node: f.place.Node}
 	if n, ok := notice.Node.(Named); ok {
 		notice.Dir, notice.Name = n.Name()
-	} else if dir := f.found(); dir != nil {
+	} else if dir := f.found(); dir != nil && f.from.dir.mount == f.place.mount {
 		notice.Dir, notice.Name = dir, f.from.name
 	}
 	(*w).Happened(notice)
