@@ -37,8 +37,13 @@ type Notice struct {
 	Cookie uint32 // the same in a MovedFrom and its MovedTo
 }
 
-// Watcher receives events. Happened must not call the tree.
-type Watcher interface{ Happened(Notice) }
+// Watcher receives events. Its methods must not call the tree.
+type Watcher interface {
+	Happened(Notice)
+	// Watches reports whether the watcher needs the events of the files in a directory. Without the need, a Notice may lack
+	// Dir and Name.
+	Watches(dir Node) bool
+}
 
 // Named is a Node that knows the newest name of its file.
 type Named interface {
@@ -63,33 +68,40 @@ func (t *Tree) Watch(w Watcher) {
 	t.watcher.Store(&w)
 }
 
-// notify reports an event of a file. It adds the file's newest name if the node knows it.
-func (t *Tree) notify(n Node, e Event) {
-	w := t.watcher.Load()
-	if w == nil {
-		return
+// notice returns the watcher, and the notice of an event of a file. The notice has the file's newest name if the node knows it.
+// Without a watcher, w is nil.
+func (t *Tree) notice(n Node, e Event) (w Watcher, notice Notice) {
+	p := t.watcher.Load()
+	if p == nil {
+		return nil, Notice{}
 	}
-	notice := Notice{Event: e, Node: n}
+	notice = Notice{Event: e, Node: n}
 	if n, ok := n.(Named); ok {
 		notice.Dir, notice.Name = n.Name()
 	}
-	(*w).Happened(notice)
+	return *p, notice
+}
+
+// notify reports an event of a file.
+func (t *Tree) notify(n Node, e Event) {
+	if w, notice := t.notice(n, e); w != nil {
+		w.Happened(notice)
+	}
 }
 
 // notify reports an event of the open file, with the newest name of the file, or the name at which it was opened. The name of
 // a mount point is not a name of the root of the mount.
 func (f *File) notify(e Event) {
-	w := f.tree.watcher.Load()
+	w, notice := f.tree.notice(f.place.Node, e)
 	if w == nil {
 		return
 	}
-	notice := Notice{Event: e, Node: f.place.Node}
-	if n, ok := notice.Node.(Named); ok {
-		notice.Dir, notice.Name = n.Name()
-	} else if dir := f.found(); dir != nil && f.from.dir.mount == f.place.mount {
-		notice.Dir, notice.Name = dir, f.from.name
+	if notice.Dir == nil && f.from.dir.mount == f.place.mount && w.Watches(f.from.dir.Node) {
+		if dir := f.found(); dir != nil {
+			notice.Dir, notice.Name = dir, f.from.name
+		}
 	}
-	(*w).Happened(notice)
+	w.Happened(notice)
 }
 
 // notifyName reports an event of a name in a directory.

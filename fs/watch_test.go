@@ -9,17 +9,24 @@ import (
 	"loam/fs/memfs"
 )
 
-// unnamed is a file system whose nodes do not know their names.
-type unnamed struct{ fs.FileSystem }
+// unnamed is a file system whose nodes do not know their names. It counts lookups.
+type unnamed struct {
+	fs.FileSystem
+	lookups *int
+}
 
-func (u unnamed) Root() fs.Directory { return unnamedRoot{u.FileSystem.Root()} }
+func (u unnamed) Root() fs.Directory { return unnamedRoot{u.FileSystem.Root(), u.lookups} }
 
-type unnamedRoot struct{ fs.Directory }
+type unnamedRoot struct {
+	fs.Directory
+	lookups *int
+}
 
 func (r unnamedRoot) Lookup(name string) (fs.Node, error) {
+	*r.lookups++
 	n, err := r.Directory.Lookup(name)
 	if d, ok := n.(fs.Directory); ok {
-		return unnamedRoot{d}, err
+		return unnamedRoot{d, r.lookups}, err
 	}
 	return struct{ fs.Node }{n}, err
 }
@@ -30,15 +37,19 @@ type watch struct {
 	list []string
 }
 
+func (w *watch) Watches(dir fs.Node) bool { return dir == w.dir }
+
 func (w *watch) Happened(n fs.Notice) {
 	if n.Dir == w.dir {
 		w.list = append(w.list, fmt.Sprintf("%x/%s", n.Event, n.Name))
 	}
 }
 
-// A watch on a directory reports the files in it, but not the root of a file system that is mounted on one of them.
+// A watch on a directory reports the files in it, but not the root of a file system that is mounted on one of them. Without a
+// watch on the directory of an open file, the name of the file is not looked up.
 func TestWatchDirectory(t *testing.T) {
-	newSystem := func() fs.FileSystem { return unnamed{memfs.New(memfs.Config{})} }
+	lookups := 0
+	newSystem := func() fs.FileSystem { return unnamed{memfs.New(memfs.Config{}), &lookups} }
 	v := fs.NewView(fs.NewTree(newSystem()))
 	check := func(err error) {
 		t.Helper()
@@ -64,5 +75,12 @@ func TestWatchDirectory(t *testing.T) {
 	if want := []string{"20/f", "2/f"}; !slices.Equal(w.list, want) {
 		t.Errorf("events %q, want %q", w.list, want)
 	}
+
+	w.dir, lookups = nil, 0
+	_, err = f.Write([]byte("text"))
+	check(err)
 	check(f.Close())
+	if lookups != 0 {
+		t.Errorf("%d lookups for a directory without a watch", lookups)
+	}
 }

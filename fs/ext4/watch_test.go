@@ -16,6 +16,9 @@ type events struct {
 	list   []string
 }
 
+// Watches implements fs.Watcher.
+func (e *events) Watches(dir fs.Node) bool { return dir == e.folder }
+
 // Happened implements fs.Watcher.
 func (e *events) Happened(n fs.Notice) {
 	if n.Dir == e.folder {

@@ -69,6 +69,13 @@ func (w *Watchers) Happened(n fs.Notice) {
 	}
 }
 
+// Watches implements fs.Watcher.
+func (w *Watchers) Watches(dir fs.Node) bool {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return slices.ContainsFunc(w.list, func(i *Inotify) bool { return i.has(dir) })
+}
+
 // change replaces the list by the result of f. It registers the list with the file tree when the list gets its first
 // instance, and removes the list from the tree when it becomes empty.
 func (w *Watchers) change(t *fs.Tree, f func([]*Inotify) []*Inotify) {
@@ -128,6 +135,13 @@ func (i *Inotify) Read(b []byte) (int, linux.Errno) {
 	}
 	i.bytes -= n
 	return n, 0
+}
+
+// has reports whether the instance has a watch on a file.
+func (i *Inotify) has(n fs.Node) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.watches[n] != nil
 }
 
 // happened queues a notice for the watches on its file and on the directory of the file.
