@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -63,12 +64,15 @@ func buildCounting(ctx context.Context, dir string) (b *built, result string, er
 
 // profile prints the functions of Loam in which a row spends its instructions.
 func profile(ctx context.Context, dir, row string) error {
+	count, err := profiledCPUs()
+	if err != nil {
+		return err
+	}
 	b, result, err := buildCounting(ctx, dir)
 	if err != nil {
 		return err
 	}
 	w := workload{name: row, command: endless(row)}
-	w.cpus, _ = strconv.Atoi(*cpus) // the default value of the flag is a list
 	if w.command[0] != "/micro" {
 		w.warm = warmServer
 	}
@@ -77,12 +81,25 @@ func profile(ctx context.Context, dir, row string) error {
 			return err
 		}
 	}
+	w.cpus = count
 	p, err := b.counted(ctx, onLoam, w, result)
 	if err != nil {
 		return err
 	}
 	fmt.Print(p)
 	return nil
+}
+
+// profiledCPUs returns the number of CPUs of the machine that is profiled: the value of -cpus, or 1 without the flag.
+func profiledCPUs() (int, error) {
+	if *cpus == flag.Lookup("cpus").DefValue {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(*cpus)
+	if err != nil {
+		return 0, fmt.Errorf("-cpus %s: %w", *cpus, err)
+	}
+	return n, nil
 }
 
 // counted runs a workload until the plugin has written its result.
