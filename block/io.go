@@ -95,8 +95,8 @@ func (o *IO) acquire() *call {
 }
 
 func (o *IO) release(c *call) {
-	for i := range c.requests {
-		c.data[i][0] = nil // the reference is dropped, so that the garbage collector can free the memory
+	for i := range c.requests { // the references are dropped, so that the garbage collector can free the memory
+		c.requests[i].Data, c.data[i][0] = nil, nil
 	}
 	select {
 	case o.free <- c:

@@ -20,13 +20,18 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 	for i, p := range pieces {
 		data[i] = p.Data
 	}
-	to, queue := NewCompletions(), o.queue()
-	free := make([]*Request, min(piecesInFlight, len(pieces)))
-	for i := range free {
-		free[i] = &Request{Op: Write, To: to}
+	c, queue := o.acquire(), o.queue()
+	defer o.release(c)
+	all := min(piecesInFlight, len(pieces))
+	requests := c.requests[:]
+	if all > window {
+		requests = make([]Request, all)
 	}
-	all := len(free)
-	done := make([]*Request, all)
+	free, done := make([]*Request, all), make([]*Request, all)
+	for i := range free {
+		requests[i] = Request{Op: Write, To: c.to}
+		free[i] = &requests[i]
+	}
 	for len(pieces) > 0 || len(free) < all {
 		n := 0
 		for ; n < len(free) && len(pieces) > 0; n++ {
@@ -38,7 +43,7 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 		free = append(free[:0], free[n:]...)
 		// The next requests are submitted when half of all are free, so that few submissions notify the device.
 		for len(free) < all && (len(free) < (all+1)/2 || len(pieces) == 0) {
-			n = to.Wait(done)
+			n = c.to.Wait(done)
 			for _, r := range done[:n] {
 				if r.Err != nil && err == nil {
 					err, pieces = r.Err, nil
