@@ -50,11 +50,7 @@ func (r *recorder) Submit(queue int, rs []*block.Request) {
 		case block.Flush:
 			r.events = append(r.events, event{})
 		case block.Write:
-			at := q.Offset
-			for _, p := range q.Data {
-				r.events = append(r.events, event{at, bytes.Clone(p)})
-				at += int64(len(p))
-			}
+			r.events = append(r.events, event{q.Offset, bytes.Join(q.Data, nil)})
 		case block.Discard, block.WriteZeroes:
 			r.events = append(r.events, event{q.Offset, make([]byte, q.Length)})
 		}
