@@ -90,6 +90,9 @@ func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	}
 	r.s.mu.RLock()
 	_, err := r.load()
+	if r.s.reaping[r.key()] {
+		err = linux.ENOENT
+	}
 	r.s.mu.RUnlock()
 	if err != nil {
 		r.s.handles.Add(r.key(), -1)

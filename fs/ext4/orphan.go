@@ -124,14 +124,15 @@ func unlessGone(err error) error {
 	return err
 }
 
-// reapable reports whether the file has no name, and is not open. It then cannot get a name any more (linkat(2)). The caller holds
-// mu exclusively. No call of Open succeeds without mu meanwhile, because such a file has no cached attributes with links.
+// reapable reports whether the file has no name, and is not open. It then cannot get a name (linkat(2)) or be opened any more. The
+// caller holds mu exclusively. No call of Open succeeds without mu, because such a file has no cached attributes with links.
 func (n node) reapable() (bool, error) {
 	i, err := n.load()
-	if err != nil || i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0 {
+	if err != nil || i.Links() > 0 || !n.s.isOrphan(n.ino) || n.s.handles.Count(n.key()) > 0 && !n.s.reaping[n.key()] {
 		return false, unlessGone(err)
 	}
 	delete(n.s.nameable, n.ino)
+	n.s.reaping[n.key()] = true
 	return true, nil
 }
 
@@ -140,12 +141,18 @@ func (n node) reap() error {
 	if err := n.truncateSteps(0, n.reapable); err != nil {
 		return err
 	}
-	return n.s.update(func(o *op) error {
+	err := n.s.update(func(o *op) error {
 		if is, err := n.reapable(); err != nil || !is {
 			return err
 		}
 		return o.erase(n.ino)
 	})
+	if err == nil {
+		n.s.mu.Lock()
+		delete(n.s.reaping, n.key())
+		n.s.mu.Unlock()
+	}
+	return err
 }
 
 // truncateSteps frees the blocks after a size. It frees one leaf of the extent tree in each op, so that no op is larger than

@@ -52,8 +52,9 @@ type FileSystem struct {
 	reserved   uint64              // number of blocks in the field delayed
 	spans      int                 // number of ranges in the field delayed
 	freeInodes uint32
-	nameable   map[uint32]bool // inodes without a name that may still get one (linkat)
-	orphans    []uint32        // inodes without a name, in the order of the list on disk
+	nameable   map[uint32]bool  // inodes without a name that may still get one (linkat)
+	reaping    map[fileKey]bool // files without a name whose blocks are being freed: they cannot be opened any more
+	orphans    []uint32         // inodes without a name, in the order of the list on disk
 	dirty      map[*buffer]struct{}
 	op         op     // the running op, or the last one
 	spread     uint32 // group where the search for the next directory's group begins
@@ -121,7 +122,7 @@ func load(d block.Device, c Config) (*FileSystem, disk.Super, error) {
 	}
 	s := &FileSystem{
 		config: c, device: dev, geometry: g, cache: newCache(max(64, c.CacheBytes>>g.BlockBits)),
-		nameable: map[uint32]bool{}, delayed: map[uint32]span.Set{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
+		nameable: map[uint32]bool{}, reaping: map[fileKey]bool{}, delayed: map[uint32]span.Set{}, dirty: map[*buffer]struct{}{}, running: newTransaction(1),
 		stop: make(chan struct{}), ended: make(chan struct{}),
 	}
 	s.readOnly = super.ReadOnlyReason()
