@@ -129,3 +129,18 @@ func TestNoRouteToOne(t *testing.T) {
 		}
 	}
 }
+
+// A dump of routes with the family 255, which does not exist, lists the routes of all families, as on Linux. Libraries derived from
+// vishvananda/netlink send this family if the caller asks for all.
+func TestRoutesOfUnknownFamily(t *testing.T) {
+	p, _ := routed(t)
+	s := fd(t)(p.Socket(linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE))
+	dump := func(family byte) int {
+		body := make([]byte, 12)
+		body[0] = family
+		return len(askNetlink(t, p, s, linux.RTM_GETROUTE, linux.NLM_F_REQUEST|linux.NLM_F_DUMP, body))
+	}
+	if all, unknown := dump(linux.AF_UNSPEC), dump(255); unknown != all {
+		t.Errorf("%d messages, want %d", unknown, all)
+	}
+}

@@ -117,12 +117,12 @@ func linkStats(s link.Stats) (short, long []byte) {
 }
 
 // dumpFamily returns the address family that a dump request asks for; AF_UNSPEC: all. It is the first field of each kind of
-// request.
+// request. As on Linux, a family without entries of its own, such as 255, asks for all.
 func dumpFamily(request []byte) byte {
-	if len(request) == 0 {
-		return linux.AF_UNSPEC
+	if len(request) > 0 && (request[0] == linux.AF_INET || request[0] == linux.AF_INET6) {
+		return request[0]
 	}
-	return request[0]
+	return linux.AF_UNSPEC
 }
 
 // describeAddresses answers RTM_GETADDR. If strict is true, the request may ask for one interface.
