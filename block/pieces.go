@@ -55,7 +55,7 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 	return err
 }
 
-// split returns pieces of which none is too long for one request.
+// split divides the pieces that are too long for one request.
 func (o *IO) split(pieces []Piece) (parts []Piece) {
 	parts = make([]Piece, 0, len(pieces))
 	for _, p := range pieces {

@@ -156,11 +156,10 @@ func (e *End) Read(b []byte) (int, linux.Errno) {
 
 // Write implements file.File. It writes up to Atomic bytes completely or not at all. If b is longer, it writes as many bytes
 // as there is room for.
-func (e *End) Write(b []byte) (int, linux.Errno) {
-	return e.store(b, false)
-}
+func (e *End) Write(b []byte) (int, linux.Errno) { return e.store(b, false) }
 
-// store implements Write, and with insert Insert without a wait. It notifies the readers. Errors: EBADF, EPIPE, EAGAIN if nothing was stored.
+// store stores bytes of b and notifies the readers. With insert, it uses only new pages: see Insert. Errors: EBADF, EPIPE, EAGAIN
+// if there is no room.
 func (e *End) store(b []byte, insert bool) (n int, errno linux.Errno) {
 	p := e.pipe
 	switch {
