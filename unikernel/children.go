@@ -11,6 +11,7 @@ import (
 
 	"loam/exec/library"
 	"loam/unikernel/linked"
+	"loam/unikernel/needed"
 )
 
 // A Go program in a virtual machine that starts other programs is linked with package unikernel/rt/children, which
@@ -90,7 +91,7 @@ func (p *Plan) Volumes() []Volume {
 func withLibraries(volumes []Volume) []Volume {
 	all := slices.Clone(volumes)
 	for _, v := range volumes {
-		if !isELF(v.Host) {
+		if !needed.IsELF(v.Host) {
 			continue
 		}
 		files, err := neededBy(v.Host)

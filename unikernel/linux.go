@@ -1,16 +1,15 @@
 package unikernel
 
 import (
-	"io"
-	"os"
 	"path/filepath"
 
 	"loam/exec/library"
+	"loam/unikernel/needed"
 )
 
 // A target that is an ELF file is an unmodified Linux program. It runs in ring 3 of a virtual machine whose kernel is a
 // small Go program (package unikernel/rt/ring3). The guest gets the program, its interpreter and its libraries, and the
-// files that the libraries themselves read (hostfiles.go). It gets no other file of the host.
+// files that the libraries themselves read (unikernel/needed). It gets no other file of the host.
 
 // ring3Main is the source of that Go program.
 const ring3Main = `// Command linux runs a Linux program in ring 3.
@@ -21,7 +20,7 @@ import "` + guestModule + ring3Package + `"
 func main() { ring3.Main() }
 `
 
-// takeLinuxProgram replaces a target that is an ELF file by the Go program that runs ELF files in ring 3.
+// takeLinuxProgram replaces a target that is an ELF file or a script by the Go program that runs Linux programs in ring 3.
 func (o *Options) takeLinuxProgram() error {
 	if o.Root != "" {
 		if err := o.takeRoot(); err != nil {
@@ -37,7 +36,7 @@ func (o *Options) takeLinuxProgram() error {
 	if !filepath.IsAbs(path) && o.Target.Dir != "" {
 		path = filepath.Join(o.Target.Dir, path)
 	}
-	if !isELF(path) {
+	if !needed.IsELF(path) && !needed.IsScript(path) {
 		return o.hasNoUser()
 	}
 	path, err := filepath.Abs(path)
@@ -47,24 +46,54 @@ func (o *Options) takeLinuxProgram() error {
 	if o.Target.Platform != Machine {
 		return errNeedsMachine(path)
 	}
-	needs, err := library.Host{}.Find(path)
-	if err != nil {
-		return errorf("", "%v", err)
-	}
-	for _, f := range append([]string{path}, filesOf(needs)...) {
-		real, err := filepath.EvalSymlinks(f)
-		if err != nil {
-			return errorf("install it anew", "%s: %v", f, err)
-		}
-		o.Volumes = append(o.Volumes, Volume{Host: real, Guest: f, Writable: true})
-	}
-	for _, v := range hostFiles(path, needs) {
-		if !covers(o.Volumes, v.Guest) {
-			o.Volumes = append(o.Volumes, v)
-		}
+	if err := o.addProgram(path); err != nil {
+		return err
 	}
 	o.Args, o.linux = append([]string{path}, o.Args...), true
 	return o.Target.runsLinux()
+}
+
+// addProgram adds the volumes of a Linux program of the host: its file, its interpreters and its libraries.
+func (o *Options) addProgram(path string) error {
+	files, err := needed.Started(path)
+	if err != nil {
+		return errorf("", "%v", err)
+	}
+	for _, f := range files {
+		if err := o.addFile(f); err != nil {
+			return err
+		}
+		if !needed.IsELF(f) {
+			continue
+		}
+		needs, err := library.Host{}.Find(f)
+		if err != nil {
+			return errorf("", "%v", err)
+		}
+		for _, l := range filesOf(needs) {
+			if err := o.addFile(l); err != nil {
+				return err
+			}
+		}
+		for _, d := range needed.Data(f, needs) {
+			if !covers(o.Volumes, d.Guest) {
+				o.Volumes = append(o.Volumes, Volume{Host: d.Host, Guest: d.Guest, Writable: d.Changeable, deferred: d.Deferred})
+			}
+		}
+	}
+	return nil
+}
+
+// addFile adds a file of the host, under the same path, unless the guest has one there.
+func (o *Options) addFile(path string) error {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return errorf("install it anew", "%s: %v", path, err)
+	}
+	if !covers(o.Volumes, path) {
+		o.Volumes = append(o.Volumes, Volume{Host: real, Guest: path, Writable: true})
+	}
+	return nil
 }
 
 // hasNoUser rejects a user for a program in Go, whose user IDs are fixed.
@@ -78,22 +107,6 @@ func (o *Options) hasNoUser() error {
 // errNeedsMachine returns the error for a Linux program on a platform without ring 3.
 func errNeedsMachine(path string) error {
 	return errorf("use --platform vm", "%s is a Linux program, which needs Loam's kernel under it", path)
-}
-
-// isELF reports whether a path names an ELF file.
-func isELF(path string) bool {
-	st, err := os.Stat(path)
-	if err != nil || !st.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	var magic [4]byte
-	_, err = io.ReadFull(f, magic[:])
-	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
 // runsLinux changes the target to the Go program that runs Linux programs, whose source it writes to the cache.

@@ -219,3 +219,16 @@ func TestLinuxProgramClocks(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A script of the host runs with its arguments and its exit status.
+func TestLinuxScript(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "script")
+	if err := os.WriteFile(path, []byte("#!/usr/bin/env -S sh -e\necho $#: \"$@\"\n[ \"$1\" = one ]\nexit 5\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := linuxCommand(path, "one", "two words")
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 5 || string(out) != "2: one two words\n" {
+		t.Errorf("%v: %q", err, out)
+	}
+}

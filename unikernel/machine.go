@@ -117,7 +117,7 @@ func prepared(program string, files []byte) ([]byte, error) {
 		data, err = image.AddFiles(data, files)
 	}
 	if errors.Is(err, image.ErrTooLarge) {
-		err = errorf("give the program less with -v", "%v", err)
+		err = errorf("share a large folder without a copy (-v HOST:GUEST:rw), or put its files on a disk (--disk)", "%v", err)
 	}
 	return data, err
 }

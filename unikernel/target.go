@@ -96,7 +96,7 @@ func locateFolder(ctx context.Context, c cache, dir string) (*located, error) {
 	if st, err := os.Stat(dir); err != nil {
 		return nil, errorf("name a package, a folder or Go files", "there is no %s", dir)
 	} else if !st.IsDir() {
-		return nil, errorf("name a package, a folder or Go files", "%s is not a folder", dir)
+		return nil, errorf("name a package, a folder, Go files, a Linux program or a script", "%s is none of these", dir)
 	}
 	tools, err := findToolchain(ctx, c, dir)
 	if err != nil {

@@ -17,15 +17,15 @@ func newRun() *cobra.Command {
 	var f runFlags
 	var passed goFlags
 	cmd := &cobra.Command{
-		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE|COMMAND [-- ARGS]",
+		Use:   "run [flags] PACKAGE|DIR|FILE.go|PACKAGE@VERSION|ELF-FILE|SCRIPT|COMMAND [-- ARGS]",
 		Short: "Run a Go program or a Linux program on Loam",
 		Long: `Run builds a Go program with the installed Go toolchain and runs it on Loam. The
 program is named as for "go run" and is not changed. Arguments after -- are the
 program's. The exit status is the program's.
 
-If the argument is an ELF file, it is run as an unmodified Linux program in ring 3
-of a virtual machine. It sees its loader, its libraries, the files that these open
-at run time, and no other file of this host. With --root the argument is a COMMAND inside
+If the argument is an ELF file or a script, it is run as an unmodified Linux program
+in ring 3 of a virtual machine. It sees its interpreter, its loader, its libraries, the
+files that these open at run time, and no other file of this host. With --root the argument is a COMMAND inside
 a root folder, for example one made by debootstrap. The root folder may be a
 container image: an OCI image layout, or an archive that docker save writes. Then
 the image's Entrypoint, Cmd, Env, WorkingDir and User apply as for docker run, and

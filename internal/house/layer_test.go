@@ -173,7 +173,8 @@ const layers = `
 	NONE < unikernel/seal; # which calls of the host's are left to a process
 	unikernel/seal < unikernel/sandbox;
 	fs/memfs, fs/tarfs < unikernel/rootfs;
-	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, fs/ninep/server, fs/imagefile < unikernel;
+	exec, exec/library < unikernel/needed; # files of the host that a program of the host needs
+	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 

@@ -1,4 +1,6 @@
-package unikernel
+// Package needed finds the files of the host that a program of the host needs when it runs on Loam: its interpreters, and
+// data of its libraries. Package exec/library finds its loader and its libraries.
+package needed
 
 import (
 	"os"
@@ -13,6 +15,13 @@ import (
 // may open at run time, and data that the C library and the terminal library read. With them, a program that has no files of
 // its own behaves as on the host.
 
+// File is a file or a folder of the host that a program gets.
+type File struct {
+	Host, Guest string
+	Changeable  bool // the program may change its copy
+	Deferred    bool // the guest loads the file when it is first accessed
+}
+
 // hostData lists data of libraries. A program gets it if it is linked with the library, or imports the function.
 var hostData = []struct {
 	folders           []string // the first that exists
@@ -26,19 +35,19 @@ var hostData = []struct {
 // ldCache is the file by which the dynamic loader finds libraries outside of its default folders.
 const ldCache = "/etc/ld.so.cache"
 
-// hostFiles returns the libraries and the data for a program of the host.
-func hostFiles(program string, needs library.Needs) (all []Volume) {
+// Data returns the libraries that a program of the host may open at run time, and the data of its libraries.
+func Data(program string, needs library.Needs) (all []File) {
 	opened, err := library.Host{}.Opened(program)
 	if err != nil {
 		return nil // Find has succeeded, so the program can run without them
 	}
 	for _, l := range opened {
 		if real, err := filepath.EvalSymlinks(l.Path); err == nil {
-			all = append(all, Volume{Host: real, Guest: l.Path, Writable: true})
+			all = append(all, File{Host: real, Guest: l.Path, Changeable: true})
 		}
 	}
 	if (library.Needs{Libraries: slices.Concat(needs.Libraries, opened)}).NeedsCache() {
-		all = append(all, Volume{Host: ldCache, Guest: ldCache, Writable: true})
+		all = append(all, File{Host: ldCache, Guest: ldCache, Changeable: true})
 	}
 	linked := func(name string) bool {
 		return slices.ContainsFunc(needs.Libraries, func(l library.Library) bool { return l.Name == name })
@@ -49,7 +58,7 @@ func hostFiles(program string, needs library.Needs) (all []Volume) {
 		}
 		for _, folder := range d.folders {
 			if st, err := os.Stat(folder); err == nil && st.IsDir() {
-				all = append(all, Volume{Host: folder, Guest: folder, deferred: true})
+				all = append(all, File{Host: folder, Guest: folder, Deferred: true})
 				break
 			}
 		}
@@ -59,7 +68,7 @@ func hostFiles(program string, needs library.Needs) (all []Volume) {
 
 // hostLocale returns the locale that the environment names, if it has a folder of its own, and the archive of locales
 // otherwise.
-func hostLocale() []Volume {
+func hostLocale() []File {
 	const locales = "/usr/lib/locale"
 	for _, variable := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		name, charset, _ := strings.Cut(os.Getenv(variable), ".")
@@ -74,7 +83,7 @@ func hostLocale() []Volume {
 		}
 		for _, path := range []string{filepath.Join(locales, filepath.Base(name)), filepath.Join(locales, "locale-archive")} {
 			if _, err := os.Stat(path); err == nil {
-				return []Volume{{Host: path, Guest: path}}
+				return []File{{Host: path, Guest: path}}
 			}
 		}
 		return nil
