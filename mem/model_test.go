@@ -66,17 +66,19 @@ type world struct {
 	account   *mem.Account
 	processes []*process
 	input     []byte
-	big       bool
+	blocks    mem.Blocks
 	log       []string
 }
 
 func newWorld(t testing.TB, input []byte) *world {
 	w := &world{TB: t, memory: memtest.NewMemory(24), account: &mem.Account{Total: 1 << 20}, input: input}
 	w.memory.Poisoned = !race.Enabled
-	w.big = w.pick(2) == 0
+	if w.pick(2) == 0 {
+		w.blocks.SetPolicy(mem.Everyone)
+	}
 	first := &process{tables: memtest.NewTables(w.memory), pages: map[uint64]modelPage{}}
 	first.m = mem.New(mem.Config{
-		Memory: w.memory, Tables: first.tables, Account: w.account, Big: w.big,
+		Memory: w.memory, Tables: first.tables, Account: w.account, Blocks: &w.blocks,
 		Layout: mem.NewLayout(8<<20, nil),
 		Limits: mem.Limits{AS: mem.Infinite, Data: mem.Infinite, Stack: 8 << 20, Memlock: mem.Infinite},
 	})
@@ -126,6 +128,9 @@ func (w *world) run() {
 	if n := w.account.Committed(); n != 0 {
 		w.fail("%d pages are charged after all processes have ended", n)
 	}
+	if use := w.blocks.Use(); use.Now != 0 {
+		w.fail("%d blocks are left after all processes have ended", use.Now)
+	}
 }
 
 func (w *world) fail(format string, args ...any) {
@@ -157,6 +162,8 @@ func (w *world) step(p *process) {
 		w.fork(p)
 	case 8:
 		w.exit(p)
+	case 9:
+		w.useBlocks(p, first, count)
 	default:
 		w.touch(p, first, count)
 	}
@@ -230,6 +237,21 @@ func (w *world) madvise(p *process, first, count uint64) {
 		case err == nil:
 			p.pages[n] = v.advised(advice)
 		}
+	}
+}
+
+// useBlocks changes which memory may have blocks, or makes blocks. The content of memory does not change.
+func (w *world) useBlocks(p *process, first, count uint64) {
+	switch advice := []int{mem.AdviseHugePage, mem.AdviseNoHugePage, mem.AdviseCollapse, 0, 0}[w.pick(5)]; {
+	case advice != 0:
+		err := p.m.Madvise(address(first), count*mem.PageSize, advice)
+		if advice != mem.AdviseCollapse && p.covered(first, count) != (err == nil) {
+			w.fail("advice %d: %v", advice, err)
+		}
+	case w.pick(2) == 0:
+		w.blocks.SetPolicy(mem.Policy(w.pick(3)))
+	default:
+		p.m.SetSmallPages(w.pick(2) == 0)
 	}
 }
 

@@ -24,7 +24,13 @@ func hostEnter(*page) uint64 { return 0 }
 func hostSaveOwn(*page) uint32 { return 0 }
 
 //go:linkname hostForget loam/kernel/user.forget
-func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
+func hostForget(_ *uint64, _, start, count uint64) uint64 {
+	flushes = append(flushes, [2]uint64{start, count})
+	return 0
+}
+
+// flushes are the start and the number of pages of each flush; the number 0 means all translations.
+var flushes [][2]uint64
 
 //go:linkname hostCopyDirect loam/kernel/user.copyDirect
 func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }

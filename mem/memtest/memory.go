@@ -109,6 +109,22 @@ func (m *Memory) Free(p mem.Page) {
 	m.used--
 }
 
+// FreeBlock implements mem.Memory.
+func (m *Memory) FreeBlock(first mem.Page) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for p := first; p < first+mem.BlockPages; p++ {
+		if m.refs[p].Load() != 0 {
+			panic("memtest: block is freed while it has references")
+		}
+		if m.Poisoned {
+			copy(m.Bytes(p), poison)
+		}
+	}
+	m.whole = append(m.whole, first)
+	m.used -= mem.BlockPages
+}
+
 // Bytes implements mem.Memory.
 func (m *Memory) Bytes(p mem.Page) []byte {
 	return m.bytes[int(p)*mem.PageSize:][:mem.PageSize:mem.PageSize]
