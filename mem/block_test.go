@@ -3,6 +3,7 @@ package mem_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"loam/abi/linux"
@@ -97,23 +98,24 @@ func TestNoBlock(t *testing.T) {
 func TestPartOfBlock(t *testing.T) {
 	const part, end = blockAt + 7*mem.PageSize, blockAt + mem.BlockSize
 	for name, test := range map[string]struct {
-		do   func(*mem.Map) error
-		rows string
-		used int
+		do         func(*mem.Map) error
+		rows       string
+		used       int
+		part, rest mem.Result // of a store to the part, and to the other pages
 	}{
-		"munmap":         {func(m *mem.Map) error { return m.Munmap(part, mem.PageSize) }, " 0 0", mem.BlockPages - 1},
-		"mprotect":       {func(m *mem.Map) error { return m.Mprotect(part, mem.PageSize, 0) }, " 0 0 0", mem.BlockPages},
-		"MADV_DONTNEED":  {func(m *mem.Map) error { return m.Madvise(part, mem.PageSize, mem.AdviseDontNeed) }, " 0", mem.BlockPages - 1},
-		"MADV_DONTFORK":  {func(m *mem.Map) error { return m.Madvise(part, mem.PageSize, mem.AdviseDontFork) }, " 0 0 0", mem.BlockPages},
-		"whole mprotect": {func(m *mem.Map) error { return m.Mprotect(blockAt, mem.BlockSize, uint32(mem.Read)) }, " 2048", mem.BlockPages},
+		"munmap":         {func(m *mem.Map) error { return m.Munmap(part, mem.PageSize) }, " 0 0", mem.BlockPages - 1, mem.MapError, mem.Mapped},
+		"mprotect":       {func(m *mem.Map) error { return m.Mprotect(part, mem.PageSize, 0) }, " 0 0 0", mem.BlockPages, mem.AccessError, mem.Mapped},
+		"MADV_DONTNEED":  {func(m *mem.Map) error { return m.Madvise(part, mem.PageSize, mem.AdviseDontNeed) }, " 0", mem.BlockPages - 1, mem.Mapped, mem.Mapped},
+		"MADV_DONTFORK":  {func(m *mem.Map) error { return m.Madvise(part, mem.PageSize, mem.AdviseDontFork) }, " 0 0 0", mem.BlockPages, mem.Mapped, mem.Mapped},
+		"whole mprotect": {func(m *mem.Map) error { return m.Mprotect(blockAt, mem.BlockSize, uint32(mem.Read)) }, " 2048", mem.BlockPages, mem.AccessError, mem.AccessError},
 		"mremap": {func(m *mem.Map) error {
 			_, err := m.Mremap(part, mem.PageSize, mem.PageSize, mem.MremapMayMove|mem.MremapFixed, end+mem.BlockSize)
 			return err
-		}, " 0 0 0", mem.BlockPages},
+		}, " 0 0 0", mem.BlockPages, mem.MapError, mem.Mapped},
 		"whole mremap": {func(m *mem.Map) error {
 			_, err := m.Mremap(blockAt, mem.BlockSize, mem.BlockSize, mem.MremapMayMove|mem.MremapFixed, end+mem.BlockSize)
 			return err
-		}, " 2048", mem.BlockPages},
+		}, " 2048", mem.BlockPages, mem.MapError, mem.MapError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, memory, tables := blockMap(t, 1, 4)
@@ -127,9 +129,15 @@ func TestPartOfBlock(t *testing.T) {
 				t.Errorf("AnonHugePages is%s, %d pages; want%s and %d", got, memory.Used(), test.rows, test.used)
 			}
 			for n := range uint64(mem.BlockPages) {
-				v, r := tables.Load(m, blockAt+n*mem.PageSize)
-				if r == mem.Mapped && v != byte(n) && n != 7 {
+				if v, r := tables.Load(m, blockAt+n*mem.PageSize); r == mem.Mapped && v != byte(n) && n != 7 {
 					t.Errorf("page %d has %d", n, v)
+				}
+				want := test.rest
+				if n == 7 {
+					want = test.part
+				}
+				if got := tables.Store(m, blockAt+n*mem.PageSize, byte(n)); got != want {
+					t.Errorf("a store to page %d: %v, want %v", n, got, want)
 				}
 			}
 			if err := mem.CheckReferences(memory, memory.Used(), m); err != nil {
@@ -242,5 +250,81 @@ func TestBlockThreads(t *testing.T) {
 	m.Destroy()
 	if memory.Used() != 0 {
 		t.Errorf("%d pages are left", memory.Used())
+	}
+}
+
+// TestCollapseThreads: threads store to a block while another thread makes it single pages and a block again. No store is
+// lost.
+func TestCollapseThreads(t *testing.T) {
+	m, memory, tables := blockMap(t, 1, 4)
+	const threads, rounds = 3, 200
+	var group, last sync.WaitGroup
+	var done atomic.Bool
+	last.Go(func() {
+		for !done.Load() {
+			advise(t, m, blockAt, mem.PageSize, mem.AdviseDontNeed, nil)
+			advise(t, m, blockAt, mem.BlockSize, mem.AdviseCollapse, nil)
+		}
+	})
+	for thread := range uint64(threads) {
+		group.Go(func() {
+			for round := range rounds {
+				for n := thread + 1; n < mem.BlockPages; n += threads {
+					if v, _ := tables.Load(m, blockAt+n*mem.PageSize); v != byte(round) {
+						t.Errorf("round %d: page %d has %d", round, n, v)
+						return
+					}
+					tables.Store(m, blockAt+n*mem.PageSize, byte(round+1))
+				}
+			}
+		})
+	}
+	group.Wait()
+	done.Store(true)
+	last.Wait()
+	m.Destroy()
+	if memory.Used() != 0 {
+		t.Errorf("%d pages are left", memory.Used())
+	}
+}
+
+// TestBlockAfterFork: after a fork, stores of one process to a block do not reach the other process, whichever pages have
+// been copied. When the child has ended, the parent maps the block as a whole again.
+func TestBlockAfterFork(t *testing.T) {
+	m, memory, tables := blockMap(t, 1, 4)
+	tables.Store(m, blockAt, 1)
+	childTables := memtest.NewTables(memory)
+	child, err := m.Fork(childTables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const x, z = blockAt + 7*mem.PageSize, blockAt + 9*mem.PageSize
+	childTables.Store(child, x, 2)
+	tables.Store(m, x, 3)
+	tables.Store(m, z, 3)
+	for _, addr := range []uint64{x, z, blockAt} {
+		want := map[uint64]byte{x: 2, blockAt: 1}[addr]
+		if v, _ := childTables.Load(child, addr); v != want {
+			t.Errorf("the child loads %d from %#x, want %d", v, addr, want)
+		}
+	}
+	if err := mem.CheckReferences(memory, memory.Used(), m, child); err != nil {
+		t.Error(err)
+	}
+	child.Destroy()
+	m.Destroy()
+
+	m, memory, tables = blockMap(t, 1, 4)
+	tables.Store(m, blockAt, 1)
+	if child, err = m.Fork(memtest.NewTables(memory)); err != nil {
+		t.Fatal(err)
+	}
+	child.Destroy()
+	before := tables.Applied[mem.Install]
+	for n := range uint64(mem.BlockPages) {
+		tables.Store(m, blockAt+n*mem.PageSize, 1)
+	}
+	if got := tables.Applied[mem.Install] - before; got != 1 || bigRows(m) != " 2048" {
+		t.Errorf("%d translations after the child has ended", got)
 	}
 }

@@ -141,7 +141,7 @@ func (w *world) fail(format string, args ...any) {
 // step does one operation on the map and on the model.
 func (w *world) step(p *process) {
 	first, count := w.span()
-	op := w.pick(16)
+	op := w.pick(18)
 	w.log = append(w.log, fmt.Sprintf("%d:%d+%d", op, first, count))
 	if len(w.log) > 12 {
 		w.log = w.log[1:]
@@ -164,6 +164,8 @@ func (w *world) step(p *process) {
 		w.exit(p)
 	case 9:
 		w.useBlocks(p, first, count)
+	case 10, 11:
+		w.mapBlocks(p)
 	default:
 		w.touch(p, first, count)
 	}
@@ -209,6 +211,31 @@ func (w *world) mmap(p *process, first, count uint64) {
 	}
 }
 
+// mapBlocks maps private memory that may have blocks, and stores to it.
+func (w *world) mapBlocks(p *process) {
+	first := uint64(w.pick(3)) * mem.BlockPages
+	count := min(uint64(1+w.pick(2))*mem.BlockPages, windowPages-first)
+	_, err := p.m.Mmap(mem.Request{
+		Addr: address(first), Length: count * mem.PageSize, Prot: mem.Read | mem.Write, Flags: mem.MapFixed | mem.MapPrivate,
+	})
+	w.must(err)
+	w.must(p.m.Madvise(address(first), count*mem.PageSize, mem.AdviseHugePage))
+	for n := range count {
+		p.pages[first+n] = modelPage{prot: mem.Read | mem.Write}.at(0)
+	}
+	for range 1 + w.pick(6) {
+		n := first + uint64(w.pick(int(count)))
+		w.load(p, n)
+		w.store(p, n, byte(w.pick(256)))
+	}
+	if w.pick(2) == 0 { // the block becomes single pages, and a block again
+		n := first + uint64(w.pick(int(count)))
+		w.must(p.m.Madvise(address(n), mem.PageSize, mem.AdviseDontNeed))
+		p.pages[n] = p.pages[n].advised(mem.AdviseDontNeed)
+		_ = p.m.Madvise(address(first), count*mem.PageSize, mem.AdviseCollapse)
+	}
+}
+
 func (w *world) mprotect(p *process, first, count uint64) {
 	prot := mem.Prot(w.pick(8))
 	err := p.m.Mprotect(address(first), count*mem.PageSize, uint32(prot))
@@ -242,16 +269,19 @@ func (w *world) madvise(p *process, first, count uint64) {
 
 // useBlocks changes which memory may have blocks, or makes blocks. The content of memory does not change.
 func (w *world) useBlocks(p *process, first, count uint64) {
-	switch advice := []int{mem.AdviseHugePage, mem.AdviseNoHugePage, mem.AdviseCollapse, 0, 0}[w.pick(5)]; {
+	switch advice := []int{mem.AdviseHugePage, mem.AdviseNoHugePage, mem.AdviseCollapse, mem.AdviseCollapse, 0}[w.pick(5)]; {
+	case advice == mem.AdviseCollapse && w.pick(2) == 0:
+		first, count = first&^(mem.BlockPages-1), mem.BlockPages
+		fallthrough
 	case advice != 0:
 		err := p.m.Madvise(address(first), count*mem.PageSize, advice)
 		if advice != mem.AdviseCollapse && p.covered(first, count) != (err == nil) {
 			w.fail("advice %d: %v", advice, err)
 		}
-	case w.pick(2) == 0:
+	case w.pick(4) > 0:
 		w.blocks.SetPolicy(mem.Policy(w.pick(3)))
 	default:
-		p.m.SetSmallPages(w.pick(2) == 0)
+		p.m.SetSmallPages(w.pick(4) == 0)
 	}
 }
 
