@@ -3,7 +3,7 @@ package mem
 import "fmt"
 
 // CheckReferences compares the reference count of every page with the leaves that hold it, in all maps and
-// shared objects given, and the number of used pages with the pages that they hold. The maps are those of one system.
+// shared objects given, and the number of used pages with the pages that they hold. All maps belong to one system.
 func CheckReferences(memory Memory, used int, maps ...*Map) error {
 	leaves := map[*leaf]int32{}
 	objects := map[*Shared]bool{}

@@ -15,7 +15,17 @@ import (
 // package runtime when it builds a guest.
 
 //go:linkname hostCall runtime.loamCall
-func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }
+func hostCall(number, _, _ uintptr) (result, errno uintptr) {
+	if number == kernel.CallTakeTable && len(reserve) > 0 {
+		pa := reserve[0]
+		reserve = reserve[1:]
+		return uintptr(pa), 0
+	}
+	return 0, 1
+}
+
+// reserve are the physical addresses of the pages that the kernel has reserved for page tables.
+var reserve []uint64
 
 //go:linkname hostEnter loam/kernel/user.enter
 func hostEnter(*page) uint64 { return 0 }

@@ -195,6 +195,26 @@ func TestApplyRefuses(t *testing.T) {
 	}
 }
 
+// If no other page is free, page tables take pages from the kernel's reserve, and free them as others.
+func TestTablesFromReserve(t *testing.T) {
+	p := memory(6)
+	s := testSpace(p)
+	reserve = append([]uint64(nil), p.free[1:]...)
+	p.free = p.free[:1]
+	t.Cleanup(func() { reserve = nil })
+	c := Change{Action: Install, End: pageSize, Physical: pageSize}
+	if err := s.Apply([]Change{c}); err != nil || len(reserve) != 1 || len(p.free) != 0 {
+		t.Errorf("%v, %d pages of the reserve are left", err, len(reserve))
+	}
+	c.Start, c.End = 1<<40, 1<<40+pageSize
+	if err := s.Apply([]Change{c}); err != ErrMemory {
+		t.Errorf("without a reserve: %v", err)
+	}
+	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 {
+		t.Errorf("%v, %d pages are free, %+v", err, len(p.free), p.Used())
+	}
+}
+
 // Copies cross pages, end at a page that is missing or read-only, and never access memory outside of the process.
 func TestCopy(t *testing.T) {
 	p := memory(50)
