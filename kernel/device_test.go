@@ -253,9 +253,62 @@ func TestTakeAndGive(t *testing.T) {
 		t.Errorf("%d pages were taken, and %d of %d are left", taken, free, total)
 	}
 	u.want(0, CallTake, at, 1)
+	u.fails(linux.ENOMEM, CallTakeBlock)
+	tables := []uint64(nil)
+	for pa := u.call(CallTakeTable); pa > 0; pa = u.call(CallTakeTable) {
+		tables = append(tables, uint64(pa))
+	}
+	if left, _ := u.kernel().pages.Pages(); left != total/(2*reserved) {
+		t.Errorf("tables leave %d of %d pages", left, total)
+	}
+	for _, pa := range tables {
+		u.kernel().pages.Free(pa)
+	}
 	u.want(0, CallGive, at, uint64(taken))
 	if now, _ := u.kernel().pages.Pages(); now != free+uint64(taken) {
 		t.Errorf("%d pages are free, want %d", now, free+uint64(taken))
+	}
+}
+
+// Ring 3 gets whole blocks while memory is ample, and can give them back as a whole or page by page.
+func TestTakeBlock(t *testing.T) {
+	u := newUser(t)
+	k := u.kernel()
+	before, total := k.pages.Pages()
+	seen := map[uint64]bool{}
+	var last uint64
+	for {
+		pa := u.call(CallTakeBlock)
+		if pa < 0 {
+			if pa != -int64(linux.ENOMEM) {
+				t.Errorf("the call returns %d", pa)
+			}
+			break
+		}
+		last = uint64(pa)
+		if last%amd64.BigPageSize != 0 || seen[last] {
+			t.Errorf("block %#x", last)
+		}
+		seen[last] = true
+	}
+	const each = amd64.BigPageSize / pageSize
+	free, _ := k.pages.Pages()
+	if len(seen) == 0 || free != before-uint64(len(seen))*each || free < total/8 {
+		t.Errorf("%d blocks were taken, and %d of %d pages are left", len(seen), free, total)
+	}
+	at := u.memory(each*8, protRead|protWrite)
+	for i := range uint64(each) {
+		u.write(at+i*8, last+i*pageSize)
+	}
+	u.want(0, CallGive, at, each)
+	delete(seen, last)
+	for pa := range seen {
+		u.want(0, CallGiveBlock, pa)
+	}
+	if pa := u.call(CallTakeBlock); pa < 0 {
+		t.Errorf("after all were given back: %d", pa)
+	} else {
+		u.want(0, CallGiveBlock, uint64(pa))
 	}
 }
 

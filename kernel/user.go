@@ -49,6 +49,13 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 		return k.takePages(f.DI, f.SI)
 	case CallGive:
 		return k.givePages(f.DI, f.SI)
+	case CallTakeTable:
+		return k.takeTable()
+	case CallTakeBlock:
+		return k.takeBlock()
+	case CallGiveBlock:
+		k.pages.FreeBlock(f.DI)
+		return 0
 	case CallSpace:
 		return k.newRoot()
 	case CallFlush:
@@ -104,6 +111,42 @@ func (k *core) takePages(addr, count uint64) int64 {
 	return int64(count)
 }
 
+// takeTable returns the physical address of a zeroed page for a page table, and ENOMEM if half of the reserve is in use. A
+// fault for a page that is in memory cannot be resolved without a table, and ending another process would not help: a table
+// may be needed because a big page is no longer mapped as a whole.
+func (k *core) takeTable() int64 {
+	if free, total := k.pages.Pages(); free <= total/(2*reserved) {
+		return -int64(linux.ENOMEM)
+	}
+	return k.zeroedPage()
+}
+
+// zeroedPage returns the physical address of a zeroed page, or ENOMEM.
+func (k *core) zeroedPage() int64 {
+	pa, ok := k.pages.Alloc()
+	if !ok {
+		return -int64(linux.ENOMEM)
+	}
+	return int64(pa)
+}
+
+// takeBlock returns the physical address of a block of 2 MiB, and ENOMEM if none is free. Blocks are only for a machine with
+// ample memory: a program gets the last part of its memory page by page, so that it uses no more than it needs.
+func (k *core) takeBlock() int64 {
+	const (
+		ample      = 8 // share of memory that stays free, as a divisor
+		blockPages = amd64.BigPageSize / amd64.PageSize
+	)
+	if free, total := k.pages.Pages(); free < total/ample+blockPages {
+		return -int64(linux.ENOMEM)
+	}
+	pa, ok := k.pages.Contiguous(blockPages)
+	if !ok {
+		return -int64(linux.ENOMEM)
+	}
+	return int64(pa)
+}
+
 // givePages frees an array of pages.
 func (k *core) givePages(addr, count uint64) int64 {
 	if count > 1<<16 || !k.touch(addr, count*8, space.Read) {
@@ -120,13 +163,12 @@ func (k *core) newRoot() int64 {
 	if !k.pinRoot() {
 		return -int64(linux.ENOMEM)
 	}
-	pa, ok := k.pages.Alloc()
-	if !ok {
-		return -int64(linux.ENOMEM)
+	root := k.zeroedPage()
+	if root > 0 {
+		const half = amd64.PageSize / 2
+		copy(bytesAt(uint64(k.window)+uint64(root)+half, half), bytesAt(uint64(k.window)+k.tables.Root+half, half))
 	}
-	const half = amd64.PageSize / 2
-	copy(bytesAt(uint64(k.window)+pa+half, half), bytesAt(uint64(k.window)+k.tables.Root+half, half))
-	return int64(pa)
+	return root
 }
 
 // pinRoot allocates every table that the kernel's root table will ever refer to, so that copies of the root stay

@@ -24,6 +24,7 @@ const (
 	AdvisePopulateRead   = 22
 	AdvisePopulateWrite  = 23
 	AdviseDontNeedLocked = 24
+	AdviseCollapse       = 25
 )
 
 // advised maps a value of advice to two sets of region attributes: those that it clears, and those that it sets.
@@ -59,6 +60,8 @@ func (m *Map) Madvise(addr, length uint64, advice int) error {
 		return m.punch(addr, end)
 	case advice == AdviseWillNeed:
 		return m.willNeed(addr, end)
+	case advice == AdviseCollapse:
+		return m.collapse(addr, end)
 	}
 	m.lock()
 	defer m.unlock()
@@ -84,7 +87,7 @@ func knownAdvice(advice int) bool {
 	_, ok := advised[advice]
 	switch advice {
 	case AdviseWillNeed, AdviseDontNeed, AdviseFree, AdviseRemove, AdviseCold, AdvisePageOut,
-		AdvisePopulateRead, AdvisePopulateWrite, AdviseDontNeedLocked:
+		AdvisePopulateRead, AdvisePopulateWrite, AdviseDontNeedLocked, AdviseCollapse:
 		return true
 	}
 	return ok
@@ -138,7 +141,7 @@ func (m *Map) prefault(addr, end uint64, store bool) error {
 	if store {
 		access, need = Store, Write
 	}
-	for ; addr < end; addr += PageSize {
+	for addr < end {
 		prot, ok := m.protection(addr)
 		switch {
 		case !ok:
@@ -146,12 +149,14 @@ func (m *Map) prefault(addr, end uint64, store bool) error {
 		case prot&need == 0:
 			return linux.EINVAL
 		}
-		switch m.Fault(addr, access).Result {
+		f := m.Fault(addr, access)
+		switch f.Result {
 		case BusError:
 			return linux.EFAULT
 		case NoMemory:
 			return linux.ENOMEM
 		}
+		addr = f.next(addr)
 	}
 	return nil
 }

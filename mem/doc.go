@@ -23,6 +23,12 @@
 // Page tables are a cache of the Map. Dropping a translation is always allowed: the next access faults, and the fault
 // restores it. For example, Tables may drop a whole 2 MiB translation when a part of it changes.
 //
+// # Blocks
+//
+// A block is a big page of 2 MiB: 512 contiguous physical pages. Regions for which they are enabled (block.go) get a block at the
+// first store to its addresses. Each page of a block has its own reference count, so nothing but a fault treats a
+// block as a whole: it maps a block by one translation, while the leaf of the private table records that its pages are complete.
+//
 // # Ownership and locks
 //
 // A Map is shared by all threads of its process. One mutex per map serialises its

@@ -78,8 +78,15 @@ func (m *Map) apply() {
 	if len(b.effects) > 0 {
 		m.tables.Apply(b.effects)
 	}
-	for _, p := range b.released {
-		Release(m.memory, p)
+	for pages := b.released; len(pages) > 0; {
+		n := 1
+		if isBlock(pages) {
+			n = BlockPages
+			releaseBlock(m.memory, pages[0])
+		} else {
+			Release(m.memory, pages[0])
+		}
+		pages = pages[n:]
 	}
 	for _, o := range b.detached {
 		o.Detach(m)

@@ -3,7 +3,7 @@ package mem
 import "fmt"
 
 // CheckReferences compares the reference count of every page with the leaves that hold it, in all maps and
-// shared objects given, and the number of used pages with the pages that they hold.
+// shared objects given, and the number of used pages with the pages that they hold. All maps belong to one system.
 func CheckReferences(memory Memory, used int, maps ...*Map) error {
 	leaves := map[*leaf]int32{}
 	objects := map[*Shared]bool{}
@@ -20,12 +20,21 @@ func CheckReferences(memory Memory, used int, maps ...*Map) error {
 			return true
 		})
 	}
-	count := map[Page]int32{}
+	count, blocks := map[Page]int32{}, uint64(0)
 	for l, refs := range leaves {
 		if l.refs.Load() != refs {
 			return fmt.Errorf("leaf has %d references, is in %d tables", l.refs.Load(), refs)
 		}
 		l.each(0, BlockPages, func(_ uint64, p Page) { count[p]++ })
+		if l.big != nil {
+			blocks++
+			if l.zeros != 0 || !isBlock(l.pages) {
+				return fmt.Errorf("the pages of a block are %v, %d of them zeros", l.pages, l.zeros)
+			}
+		}
+	}
+	if now := maps[0].blocks.Use().Now; now != blocks {
+		return fmt.Errorf("there are %d blocks, counted %d", blocks, now)
 	}
 	delete(count, memory.Zero())
 	if used >= 0 && len(count) != used {

@@ -19,6 +19,15 @@ type Fault struct {
 	Result Result
 	Page   Page
 	Prot   Prot
+	Block  bool // the whole block that contains the page is mapped with these permissions
+}
+
+// next returns the address after the memory at addr that the fault has mapped.
+func (f Fault) next(addr uint64) uint64 {
+	if f.Block {
+		return blockDown(addr) + BlockSize
+	}
+	return addr + PageSize
 }
 
 // Fault resolves a page fault of a thread at addr. It may block while an object loads the page; no lock is held during
@@ -115,6 +124,9 @@ func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
 	number := addr >> PageShift
 	p, exclusive := m.private.get(number)
 	switch {
+	case p == m.memory.Zero() && store && m.mayHaveBlock(r, addr) && m.block(r, addr):
+		p, _ = m.private.get(number)
+		return m.present(r, addr, p, true), wait{}
 	case p != 0 && store && !(exclusive && m.owned(p)):
 		return m.copied(r, addr, p), wait{}
 	case p != 0:
@@ -133,28 +145,6 @@ func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
 	}
 	clear(m.memory.Bytes(p))
 	return m.store(r, addr, p, r.prot), wait{}
-}
-
-// mayHaveBlock reports whether a store at addr can be resolved by a whole block of 2 MiB: the region contains the
-// block, may use blocks, and has no page in the block yet.
-func (m *Map) mayHaveBlock(r *Region, addr uint64) bool {
-	start := addr &^ (BlockSize - 1)
-	return (m.big || r.has(HugePages)) && !r.has(NoHugePages) && r.start <= start && start+BlockSize <= r.end &&
-		m.private.leaf(addr>>PageShift) == nil
-}
-
-// block maps a block of zeros at addr. It returns false if no block is free.
-func (m *Map) block(r *Region, addr uint64) bool {
-	first := m.memory.AllocateBlock()
-	if first == 0 {
-		return false
-	}
-	for i := range Page(BlockPages) {
-		clear(m.memory.Bytes(first + i))
-	}
-	m.private.setBlock(addr>>PageShift, first, m.memory)
-	r.touched = true
-	return true
 }
 
 // owned reports whether a page has exactly one owner.
@@ -246,10 +236,10 @@ func (m *Map) safe(r *Region, p Page, exclusive bool) Prot {
 func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
 	prot := m.safe(r, p, exclusive)
 	f := Fault{Result: Mapped, Page: p, Prot: prot}
-	start := addr &^ (BlockSize - 1)
 	l := m.private.leaf(addr >> PageShift)
-	if l.big && r.start <= start && start+BlockSize <= r.end && m.uniform(l, prot) {
-		m.batch.install(start, BlockSize, l.pages[0], prot)
+	if l.big != nil && r.hasBlock(addr) && m.uniform(l, prot) {
+		m.batch.install(blockDown(addr), BlockSize, l.pages[0], prot)
+		f.Block = true
 		return f
 	}
 	m.batch.install(addr, PageSize, p, prot)

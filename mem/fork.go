@@ -7,7 +7,7 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	m.lock()
 	defer m.unlock()
 	child := &Map{
-		id: created.Add(1), memory: m.memory, tables: tables, account: m.account, layout: m.layout, limits: m.limits, big: m.big,
+		id: created.Add(1), memory: m.memory, tables: tables, account: m.account, layout: m.layout, limits: m.limits, blocks: m.blocks, small: m.small,
 		brkStart: m.brkStart, brkEnd: m.brkEnd, stack: m.stack,
 	}
 	child.batch.released = child.batch.reserve[:0]

@@ -29,7 +29,8 @@ type Map struct {
 	account *Account
 	layout  Layout
 	limits  Limits
-	big     bool // blocks (pages of 2 MiB) are allowed for all regions, not only for those with MADV_HUGEPAGE
+	blocks  *Blocks
+	small   bool // blocks are not allowed in this map
 
 	regions  tree
 	private  table
@@ -51,9 +52,9 @@ type Config struct {
 	Account *Account
 	Layout  Layout
 	Limits  Limits
-	// Big allows pages of 2 MiB for all private anonymous regions. Otherwise only regions
-	// with MADV_HUGEPAGE get them.
-	Big bool
+	Blocks  *Blocks // policy for pages of 2 MiB; nil: Advised
+	// SmallPages forbids pages of 2 MiB. SetSmallPages changes it.
+	SmallPages bool
 }
 
 // created is the number of maps that were created.
@@ -61,7 +62,13 @@ var created atomic.Uint64
 
 // New returns an empty map.
 func New(c Config) *Map {
-	m := &Map{id: created.Add(1), memory: c.Memory, tables: c.Tables, account: c.Account, layout: c.Layout, limits: c.Limits, big: c.Big}
+	m := &Map{
+		id: created.Add(1), memory: c.Memory, tables: c.Tables, account: c.Account, layout: c.Layout, limits: c.Limits,
+		blocks: c.Blocks, small: c.SmallPages,
+	}
+	if m.blocks == nil {
+		m.blocks = &Blocks{}
+	}
 	m.batch.released = m.batch.reserve[:0]
 	return m
 }

@@ -267,16 +267,18 @@ func (m *Map) punchesTooMany(start, end uint64) bool {
 // populate makes the pages of a range present, and writable in writable regions. It stops at the first page for which
 // this fails.
 func (m *Map) populate(start, end uint64) Result {
-	for addr := start; addr < end; addr += PageSize {
+	for addr := start; addr < end; {
 		access := Load
 		if prot, ok := m.protection(addr); !ok || prot == 0 {
 			return AccessError
 		} else if prot&Write != 0 {
 			access = Store
 		}
-		if f := m.Fault(addr, access); f.Result != Mapped {
+		f := m.Fault(addr, access)
+		if f.Result != Mapped {
 			return f.Result
 		}
+		addr = f.next(addr)
 	}
 	return Mapped
 }

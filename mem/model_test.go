@@ -66,17 +66,19 @@ type world struct {
 	account   *mem.Account
 	processes []*process
 	input     []byte
-	big       bool
+	blocks    mem.Blocks
 	log       []string
 }
 
 func newWorld(t testing.TB, input []byte) *world {
 	w := &world{TB: t, memory: memtest.NewMemory(24), account: &mem.Account{Total: 1 << 20}, input: input}
 	w.memory.Poisoned = !race.Enabled
-	w.big = w.pick(2) == 0
+	if w.pick(2) == 0 {
+		w.blocks.SetPolicy(mem.Everyone)
+	}
 	first := &process{tables: memtest.NewTables(w.memory), pages: map[uint64]modelPage{}}
 	first.m = mem.New(mem.Config{
-		Memory: w.memory, Tables: first.tables, Account: w.account, Big: w.big,
+		Memory: w.memory, Tables: first.tables, Account: w.account, Blocks: &w.blocks,
 		Layout: mem.NewLayout(8<<20, nil),
 		Limits: mem.Limits{AS: mem.Infinite, Data: mem.Infinite, Stack: 8 << 20, Memlock: mem.Infinite},
 	})
@@ -126,6 +128,9 @@ func (w *world) run() {
 	if n := w.account.Committed(); n != 0 {
 		w.fail("%d pages are charged after all processes have ended", n)
 	}
+	if use := w.blocks.Use(); use.Now != 0 {
+		w.fail("%d blocks are left after all processes have ended", use.Now)
+	}
 }
 
 func (w *world) fail(format string, args ...any) {
@@ -136,7 +141,7 @@ func (w *world) fail(format string, args ...any) {
 // step does one operation on the map and on the model.
 func (w *world) step(p *process) {
 	first, count := w.span()
-	op := w.pick(16)
+	op := w.pick(18)
 	w.log = append(w.log, fmt.Sprintf("%d:%d+%d", op, first, count))
 	if len(w.log) > 12 {
 		w.log = w.log[1:]
@@ -157,6 +162,10 @@ func (w *world) step(p *process) {
 		w.fork(p)
 	case 8:
 		w.exit(p)
+	case 9:
+		w.useBlocks(p, first, count)
+	case 10, 11:
+		w.mapBlocks(p)
 	default:
 		w.touch(p, first, count)
 	}
@@ -202,6 +211,31 @@ func (w *world) mmap(p *process, first, count uint64) {
 	}
 }
 
+// mapBlocks maps private memory that may have blocks, and stores to it.
+func (w *world) mapBlocks(p *process) {
+	first := uint64(w.pick(3)) * mem.BlockPages
+	count := min(uint64(1+w.pick(2))*mem.BlockPages, windowPages-first)
+	_, err := p.m.Mmap(mem.Request{
+		Addr: address(first), Length: count * mem.PageSize, Prot: mem.Read | mem.Write, Flags: mem.MapFixed | mem.MapPrivate,
+	})
+	w.must(err)
+	w.must(p.m.Madvise(address(first), count*mem.PageSize, mem.AdviseHugePage))
+	for n := range count {
+		p.pages[first+n] = modelPage{prot: mem.Read | mem.Write}.at(0)
+	}
+	for range 1 + w.pick(6) {
+		n := first + uint64(w.pick(int(count)))
+		w.load(p, n)
+		w.store(p, n, byte(w.pick(256)))
+	}
+	if w.pick(2) == 0 { // the block becomes single pages, and a block again
+		n := first + uint64(w.pick(int(count)))
+		w.must(p.m.Madvise(address(n), mem.PageSize, mem.AdviseDontNeed))
+		p.pages[n] = p.pages[n].advised(mem.AdviseDontNeed)
+		_ = p.m.Madvise(address(first), count*mem.PageSize, mem.AdviseCollapse)
+	}
+}
+
 func (w *world) mprotect(p *process, first, count uint64) {
 	prot := mem.Prot(w.pick(8))
 	err := p.m.Mprotect(address(first), count*mem.PageSize, uint32(prot))
@@ -230,6 +264,24 @@ func (w *world) madvise(p *process, first, count uint64) {
 		case err == nil:
 			p.pages[n] = v.advised(advice)
 		}
+	}
+}
+
+// useBlocks changes which memory may have blocks, or makes blocks. The content of memory does not change.
+func (w *world) useBlocks(p *process, first, count uint64) {
+	switch advice := []int{mem.AdviseHugePage, mem.AdviseNoHugePage, mem.AdviseCollapse, mem.AdviseCollapse, 0}[w.pick(5)]; {
+	case advice == mem.AdviseCollapse && w.pick(2) == 0:
+		first, count = first&^(mem.BlockPages-1), mem.BlockPages
+		fallthrough
+	case advice != 0:
+		err := p.m.Madvise(address(first), count*mem.PageSize, advice)
+		if advice != mem.AdviseCollapse && p.covered(first, count) != (err == nil) {
+			w.fail("advice %d: %v", advice, err)
+		}
+	case w.pick(4) > 0:
+		w.blocks.SetPolicy(mem.Policy(w.pick(3)))
+	default:
+		p.m.SetSmallPages(w.pick(4) == 0)
 	}
 }
 

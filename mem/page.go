@@ -26,6 +26,9 @@ type Memory interface {
 	AllocateBlock() Page
 	// Free makes a page available again. Its reference count must be zero.
 	Free(Page)
+	// FreeBlock makes the pages of a block available again, which AllocateBlock returned as first. Their reference counts
+	// must be zero.
+	FreeBlock(first Page)
 	// Bytes returns the content of a page: PageSize bytes.
 	Bytes(Page) []byte
 	// References returns the reference count of a page.

@@ -87,6 +87,7 @@ func (m *Map) name(r *Region, l Label) string {
 // share holds numbers of pages of a region, as /proc/PID/smaps classifies them.
 type share struct {
 	private, shared, anonymous, big uint64
+	eligible                        uint64 // 1 if page faults may use blocks in the region
 }
 
 // Smaps returns a part of the text of /proc/PID/smaps: the regions from address from on, until the text has at least size
@@ -112,6 +113,9 @@ func (m *Map) Smaps(from uint64, size int) (text []byte, next uint64) {
 // every index.
 func (m *Map) usage(r *Region) (s share) {
 	first, last := r.start>>PageShift, r.end>>PageShift
+	if m.eligible(r) && blockUp(r.start)+BlockSize <= r.end {
+		s.eligible = 1
+	}
 	if r.private() {
 		m.private.each(first, last, func(n uint64, p Page) {
 			s.anonymous++
@@ -120,7 +124,7 @@ func (m *Map) usage(r *Region) (s share) {
 			} else {
 				s.shared++
 			}
-			if m.private.leaf(n).big {
+			if m.private.leaf(n).big != nil && r.hasBlock(n<<PageShift) {
 				s.big++
 			}
 		})
@@ -162,6 +166,8 @@ func (r *Region) appendUse(b []byte, s share) []byte {
 		locked = (s.private + s.shared) * kB
 	}
 	row("Locked", locked)
+	b = strconv.AppendUint(append(b, "THPeligible:    "...), s.eligible, 10)
+	b = append(b, '\n')
 	return append(r.appendLetters(append(b, "VmFlags: "...)), '\n')
 }
 

@@ -32,9 +32,9 @@ const (
 type leaf struct {
 	refs  atomic.Int32
 	base  uint16
-	big   bool  // the pages are one complete block of 512 contiguous physical pages
-	count int32 // number of entries, including those with the page of zeros
-	zeros int32 // number of entries with the page of zeros
+	big   *Blocks // if not nil, the pages are one complete block of 512 contiguous physical pages, counted there
+	count int32   // number of entries, including those with the page of zeros
+	zeros int32   // number of entries with the page of zeros
 	pages []Page
 }
 
@@ -114,14 +114,14 @@ func (t *table) own(number uint64, memory Memory) *leaf {
 	return t.unshare(i, memory)
 }
 
-// unshare replaces a shared leaf by a copy. Each page of the leaf then has one more owner. If the other tables have
-// dropped the old leaf in the meantime, unshare drops its last reference.
+// unshare replaces a shared leaf by a copy, for a change of it: the copy is not a block. Each page of the leaf then has one
+// more owner. If the other tables have dropped the old leaf in the meantime, unshare drops its last reference.
 func (t *table) unshare(i int, memory Memory) *leaf {
 	old := t.leaves[i].leaf
 	if old.refs.Load() == 1 {
 		return old
 	}
-	l := &leaf{base: old.base, big: old.big, count: old.count, zeros: old.zeros, pages: slices.Clone(old.pages)}
+	l := &leaf{base: old.base, count: old.count, zeros: old.zeros, pages: slices.Clone(old.pages)}
 	l.refs.Store(1)
 	for _, p := range l.pages {
 		if p != 0 {
@@ -129,6 +129,7 @@ func (t *table) unshare(i int, memory Memory) *leaf {
 		}
 	}
 	if old.refs.Add(-1) == 0 {
+		old.uncount()
 		for _, p := range old.pages {
 			if p != 0 {
 				Release(memory, p) // never the last reference: the copy has one, too
@@ -146,7 +147,7 @@ func (t *table) set(number uint64, p Page, memory Memory) (old Page) {
 	i := int(number & leafMask)
 	l.grow(i)
 	old, l.pages[i-int(l.base)] = l.pages[i-int(l.base)], p
-	l.big = false
+	l.divide()
 	if old == 0 {
 		l.count++
 	} else {
@@ -165,10 +166,12 @@ func (t *table) counts(l *leaf, p Page, n int32, memory Memory) {
 	}
 }
 
-// setBlock stores the pages of a block. The table must have no page there.
-func (t *table) setBlock(number uint64, first Page, memory Memory) {
+// setBlock stores the pages of a block, and counts it in the statistics b. The table must have no page there except the
+// page of zeros.
+func (t *table) setBlock(number uint64, first Page, b *Blocks, memory Memory) {
 	l := t.own(number, memory)
-	l.base, l.big, l.count = 0, true, BlockPages
+	b.count.Add(1)
+	l.base, l.big, l.count, l.zeros = 0, b, BlockPages, 0
 	l.pages = make([]Page, BlockPages)
 	for i := range l.pages {
 		l.pages[i] = first + Page(i)
@@ -202,6 +205,7 @@ func (t *table) clearLeaf(i int, from, to uint64, memory Memory, release func(Pa
 		t.pages -= int64(l.count - l.zeros)
 		t.leaves[i].leaf = nil
 		if l.refs.Add(-1) == 0 {
+			l.uncount()
 			l.each(0, BlockPages, func(_ uint64, p Page) { release(p) })
 		}
 		return
@@ -210,7 +214,7 @@ func (t *table) clearLeaf(i int, from, to uint64, memory Memory, release func(Pa
 		return
 	}
 	l = t.unshare(i, memory)
-	l.big = false
+	l.divide()
 	for n := max(from, uint64(l.base)); n < min(to, uint64(l.base)+uint64(len(l.pages))); n++ {
 		p := l.pages[n-uint64(l.base)]
 		if p == 0 {
@@ -223,6 +227,22 @@ func (t *table) clearLeaf(i int, from, to uint64, memory Memory, release func(Pa
 	}
 	if l.count == 0 {
 		t.leaves[i].leaf = nil
+	}
+}
+
+// divide makes the pages of a leaf single pages, if they are a block.
+func (l *leaf) divide() {
+	if l.big != nil {
+		l.big.split.Add(1)
+		l.uncount()
+		l.big = nil
+	}
+}
+
+// uncount subtracts the leaf from the number of blocks in use, if its pages are a block.
+func (l *leaf) uncount() {
+	if l.big != nil {
+		l.big.count.Add(-1)
 	}
 }
 

@@ -73,6 +73,7 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 			return 0, linux.EINVAL
 		}
 		p.smallPages.Store(a.A2 != 0)
+		t.memory().SetSmallPages(a.A2 != 0)
 		return 0, 0
 	case linux.PR_GET_THP_DISABLE:
 		if a.A2 != 0 || !none {

@@ -112,7 +112,7 @@ func (p *Process) newAddressSpace(layout mem.Layout, c *credential.Set) (*addres
 	limits := p.memoryLimits(c)
 	p.system.mu.Unlock()
 	a := &addressSpace{Space: tables, Map: mem.New(mem.Config{
-		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: limits,
+		Memory: p.system.memory, Tables: tables, Account: &p.system.account, Layout: layout, Limits: limits, Blocks: &p.system.Blocks, SmallPages: p.smallPages.Load(),
 	})}
 	a.users.Store(1)
 	return a, nil

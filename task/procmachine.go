@@ -77,7 +77,7 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 
 // figures returns the figures of the machine as they are now.
 func (s *System) figures(f Figures) *procfs.Figures {
-	r := &procfs.Figures{CPUs: s.config.CPUs, Up: s.monotonic(), Busy: f.Busy(), Committed: uint64(max(s.account.Committed(), 0)), Killed: s.killed.Load()}
+	r := &procfs.Figures{CPUs: s.config.CPUs, Up: s.monotonic(), Busy: f.Busy(), Committed: uint64(max(s.account.Committed(), 0)), Killed: s.killed.Load(), Blocks: s.Blocks.Use()}
 	r.Total, r.Free = f.Memory()
 	r.Private, r.Files, r.Dirty = s.memoryUse()
 	s.mu.Lock()

@@ -39,6 +39,7 @@ type Config struct {
 
 // System is the set of all Linux processes of a machine.
 type System struct {
+	Blocks  mem.Blocks // policy and statistics of pages of 2 MiB
 	config  Config
 	memory  mem.Memory
 	account mem.Account

@@ -44,6 +44,33 @@ func TestLinuxTrustedAttributes(t *testing.T) {
 	compareC(t, "xattr")
 }
 
+// Memory with huge pages has the same content as on Linux after operations on parts of it.
+func TestLinuxHugePages(t *testing.T) { compareC(t, "hugepages") }
+
+// Memory is in huge pages as MADV_HUGEPAGE and the policy in /sys say, and no page is left when its processes have ended.
+func TestLinuxHugePagesInUse(t *testing.T) {
+	const once = `after a load: 0 kB here, 0 kB in all
+after stores: 8192 kB here, 8192 kB in all
+content: of 2048 pages 2048 are filled, 0 are zero
+after munmap of a page: 6144 kB here, 6144 kB in all
+after mprotect of a page: 4096 kB here
+after MADV_DONTNEED of a page: 4096 kB here, 4096 kB in all
+MADV_COLLAPSE: done
+after MADV_COLLAPSE: 6144 kB here, 6144 kB in all
+content: of 512 pages 511 are filled, 1 are zero
+without advice: 6144 kB here, 6144 kB in all
+an unknown policy: Invalid argument
+with the policy always: 8192 kB here, 8192 kB in all
+with PR_SET_THP_DISABLE: 8192 kB here, 8192 kB in all
+huge pages: the child ends with status 0
+`
+	const want = once + once + "at the end: 0 kB here, 0 kB in all\npages are left: 0\n"
+	cmd := linuxCommand(compiled(t, t.TempDir(), "hugepages"), "in use")
+	if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+		t.Errorf("%v\n%s", err, differing(string(got), want))
+	}
+}
+
 // asRoot skips a test unless it runs as root: its program needs a privilege on the host.
 func asRoot(t *testing.T, why string) {
 	t.Helper()

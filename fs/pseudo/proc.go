@@ -52,8 +52,10 @@ type Process struct {
 	Processes Extension
 	// Listed says that Processes does not contain the program itself, which then has a directory of its own.
 	Listed bool
-	// Writable says that /proc is mounted for writing.
+	// Writable says that /proc and /sys are mounted for writing.
 	Writable bool
+	// Settings are files of /sys that root may write, by path. They replace files of this package.
+	Settings map[string]Setting
 	// Replaced holds files about the machine, by path, that other functions generate instead of this package, or in addition.
 	Replaced map[string]func() string
 	// Congestions are the names of TCP congestion control algorithms, the default first; empty: no such
@@ -194,7 +196,7 @@ func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 		access = "rw"
 	}
 	add("/proc", "proc", "proc", access)
-	add("/sys", "sysfs", "sysfs", "ro")
+	add("/sys", "sysfs", "sysfs", access)
 	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
 	for _, m := range made {
 		add(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags))

@@ -2,8 +2,8 @@
 // and /sys/fs/cgroup. It also implements the devices of /dev that need no hardware.
 //
 // A FileSystem is built by File, Fixed, Folder, Link and List before it is mounted. Afterwards it does
-// not change, except for the results of the functions passed to it. Programs can only read it. As on
-// Linux, opening a file for writing returns EACCES, and creating a file returns ENOENT.
+// not change, except for the results of the functions passed to it. Programs can only read it, except for
+// files of Process.Settings. As on Linux, opening a file for writing returns EACCES, and creating a file returns ENOENT.
 //
 // Reading order: pseudo.go, node.go; proc.go, sys.go and cgroup.go with the files that exist;
 // device.go.
@@ -92,6 +92,20 @@ func (f *FileSystem) Fixed(path, text string) { f.File(path, func() string { ret
 func (f *FileSystem) private(path, text string) {
 	n := &file{text: func() string { return text }}
 	n.node = f.newNode(fs.Regular | 0o400)
+	f.add(path, n)
+}
+
+// Setting is a file that root may write. Text returns its content. Set is called with the bytes of a write; an error is
+// returned to the writer.
+type Setting struct {
+	Text func() string
+	Set  func(text string) error
+}
+
+// setting adds a file that root may write.
+func (f *FileSystem) setting(path string, s Setting) {
+	n := &setting{file{text: s.Text}, s.Set}
+	n.node = f.newNode(fs.Regular | 0o644)
 	f.add(path, n)
 }
 

@@ -288,3 +288,53 @@ func TestReplaced(t *testing.T) {
 		t.Error("the caller's map has changed")
 	}
 }
+
+// A setting is replaced by each write; a refused write changes nothing. Truncation and appending have no other effect, and
+// the mode cannot be changed.
+func TestSetting(t *testing.T) {
+	value := "off\n"
+	p := Process{PID: 1, Settings: map[string]Setting{HugePagePolicy: {
+		Text: func() string { return value },
+		Set: func(text string) error {
+			if text == "bad" {
+				return linux.EINVAL
+			}
+			value = text
+			return nil
+		},
+	}}}
+	v := fs.NewView(fs.NewTree(Sys(p)))
+	const path = "/" + HugePagePolicy
+	for _, test := range []struct {
+		flags fs.Flags
+		text  string
+		err   error
+		want  string
+	}{
+		{fs.WriteOnly, "bad", linux.EINVAL, "off\n"},
+		{fs.WriteOnly | fs.Truncate, "on", nil, "on"},
+		{fs.ReadWrite | fs.Append, "again", nil, "again"},
+	} {
+		f, err := v.Open(v.Root, path, test.flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := f.Write([]byte(test.text)); err != test.err || (n == len(test.text)) != (err == nil) {
+			t.Errorf("%q: %d, %v, want %v", test.text, n, err, test.err)
+		}
+		f.Close()
+		if got := text(t, v, path); got != test.want {
+			t.Errorf("after %q: %q, want %q", test.text, got, test.want)
+		}
+	}
+	place, err := v.Lookup(v.Root, path, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := place.Node.Change(fs.Change{Fields: fs.SetMode}); err != linux.EPERM {
+		t.Errorf("chmod: %v", err)
+	}
+	if _, err := v.Open(v.Root, "/kernel/mm/transparent_hugepage/defrag", fs.WriteOnly, 0); err != linux.EACCES {
+		t.Errorf("another file: %v", err)
+	}
+}

@@ -32,10 +32,28 @@ func Sys(p Process) *FileSystem {
 		f.Fixed(dir+"current_clocksource", p.ClockSource+"\n")
 		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // each name is followed by a space, as on Linux
 	}
-	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
-	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
+	p.hugePages(f)
+	for path, s := range inOrder(p.Settings) {
+		f.setting(path, s)
+	}
 	f.Folder("fs/cgroup") // mount point of Cgroup
 	return f
+}
+
+// HugePagePolicy is the path in /sys of the setting that selects which memory may have huge pages.
+const HugePagePolicy = hugePageFolder + "enabled"
+
+const hugePageFolder = "kernel/mm/transparent_hugepage/"
+
+// hugePages adds the files about huge pages. Page faults do not move other pages to get a huge page (defrag), and there is
+// no huge page of zeros.
+func (p *Process) hugePages(f *FileSystem) {
+	f.Fixed(hugePageFolder+"hpage_pmd_size", "2097152\n")
+	f.Fixed(hugePageFolder+"defrag", "always defer defer+madvise madvise [never]\n")
+	f.Fixed(hugePageFolder+"use_zero_page", "0\n")
+	if _, ok := p.Settings[HugePagePolicy]; !ok {
+		f.Fixed(HugePagePolicy, "always [madvise] never\n")
+	}
 }
 
 // addCPU adds the directory of a CPU. Every CPU is its own core, and all are in one package.

@@ -15,7 +15,17 @@ import (
 // package runtime when it builds a guest.
 
 //go:linkname hostCall runtime.loamCall
-func hostCall(_, _, _ uintptr) (result, errno uintptr) { return 0, 1 }
+func hostCall(number, _, _ uintptr) (result, errno uintptr) {
+	if number == kernel.CallTakeTable && len(reserve) > 0 {
+		pa := reserve[0]
+		reserve = reserve[1:]
+		return uintptr(pa), 0
+	}
+	return 0, 1
+}
+
+// reserve are the physical addresses of the pages that the kernel has reserved for page tables.
+var reserve []uint64
 
 //go:linkname hostEnter loam/kernel/user.enter
 func hostEnter(*page) uint64 { return 0 }
@@ -24,7 +34,13 @@ func hostEnter(*page) uint64 { return 0 }
 func hostSaveOwn(*page) uint32 { return 0 }
 
 //go:linkname hostForget loam/kernel/user.forget
-func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
+func hostForget(_ *uint64, _, start, count uint64) uint64 {
+	flushes = append(flushes, [2]uint64{start, count})
+	return 0
+}
+
+// flushes are the start and the number of pages of each flush; the number 0 means all translations.
+var flushes [][2]uint64
 
 //go:linkname hostCopyDirect loam/kernel/user.copyDirect
 func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }

@@ -3,6 +3,7 @@ package user
 import (
 	"sync"
 
+	"loam/arch/amd64"
 	"loam/kernel"
 )
 
@@ -29,6 +30,8 @@ var shared = Pages{window: kernel.WindowTo(0)}
 func Shared() *Pages { return &shared }
 
 const (
+	blockPages = amd64.BigPageSize / amd64.PageSize
+
 	batch    = 64  // number of pages that are taken from package kernel at a time
 	mostFree = 512 // maximum number of free pages kept; above it, half of them are returned
 )
@@ -66,6 +69,19 @@ func (p *Pages) TakeZeroed() (uint64, bool) {
 
 // takeTable returns a zeroed page for a Space, and counts it as a page table. giveTable frees such a page.
 func (p *Pages) takeTable() (uint64, bool) { return p.takeFor(&p.used.Tables) }
+
+// takeTableAnyway is takeTable, but takes the page from the kernel's reserve if no other is free.
+func (p *Pages) takeTableAnyway() (uint64, bool) {
+	if pa, ok := p.takeTable(); ok {
+		return pa, true
+	}
+	pa, errno := kernelCall(kernel.CallTakeTable, 0, 0)
+	if errno != 0 {
+		return 0, false
+	}
+	p.adoptTable()
+	return uint64(pa), true
+}
 
 // takeThread returns a zeroed page for the registers of a thread, and counts it. giveThread frees such a
 // page.
@@ -113,6 +129,23 @@ func (p *Pages) Used() Use {
 // ShareClock gives the kernel a zeroed page at pa, in which it keeps the clocks as a vdso.Data. The page is never
 // freed.
 func ShareClock(pa uint64) { kernelCall(kernel.CallClock, uintptr(pa), 0) }
+
+// TakeBlock returns the physical address of a big page with undefined content; false if none is free or memory is short.
+// Its pages may be freed one by one by Give.
+func (p *Pages) TakeBlock() (uint64, bool) {
+	pa, errno := kernelCall(kernel.CallTakeBlock, 0, 0)
+	if errno != 0 {
+		return 0, false
+	}
+	p.count(&p.used.All, blockPages)
+	return uint64(pa), true
+}
+
+// GiveBlock frees a big page. No CPU may have a translation to it.
+func (p *Pages) GiveBlock(pa uint64) {
+	p.count(&p.used.All, -blockPages)
+	kernelCall(kernel.CallGiveBlock, uintptr(pa), 0)
+}
 
 // Give frees a page. No CPU may have a translation to it.
 func (p *Pages) Give(pa uint64) {

@@ -19,6 +19,7 @@ type Space struct {
 	pages  *Pages
 	active *uint64  // bit set of the CPUs that may have translations; it is in the page at physical address page
 	page   uint64   // physical address of the page that contains active
+	big    bool     // big pages were installed
 	gone   []uint64 // page tables that were removed from the tree, and that a CPU may still have cached
 }
 
@@ -118,8 +119,12 @@ func (s *Space) change(c *Change, stale *extent) error {
 	}
 	switch c.Action {
 	case Unmap:
-		if s.tables.Remove(c.Start, c.End, s.dropTable) {
-			stale.add(c.Start, c.End)
+		start, end := s.whole(c.Start), c.End
+		if last := s.whole(end); last < end {
+			end = last + amd64.BigPageSize
+		}
+		if s.tables.Remove(start, end, s.dropTable) {
+			stale.add(start, end)
 		}
 		return nil
 	case Restrict:
@@ -139,9 +144,9 @@ func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
 // restrict removes rights from the pages of a range. A big page that is only partly in the range is unmapped.
 func (s *Space) restrict(c *Change, stale *extent) {
 	for _, va := range [...]uint64{c.Start, c.End} {
-		if _, size := s.tables.Lookup(va); size > amd64.PageSize && va%size != 0 {
-			s.tables.Remove(va, va+1, s.dropTable)
-			stale.add(va&^(size-1), va&^(size-1)+size)
+		if start := s.whole(va); start < va {
+			s.tables.Remove(start, start+amd64.BigPageSize, s.dropTable)
+			stale.add(start, start+amd64.BigPageSize)
 		}
 	}
 	allowed := flagsOf(c.Rights)
@@ -157,20 +162,38 @@ func (s *Space) restrict(c *Change, stale *extent) {
 	})
 }
 
-// install maps one page or big page. A big page replaces a table of small pages, and a small page replaces a big page.
+// whole returns the start of the big page that is mapped at va, or va if there is none.
+func (s *Space) whole(va uint64) uint64 {
+	if s.big && va%amd64.BigPageSize != 0 {
+		if _, size := s.tables.Lookup(va); size > amd64.PageSize {
+			return va &^ (size - 1)
+		}
+	}
+	return va
+}
+
+// install maps one page or big page. A big page replaces a table of small pages, and a small page replaces a big page. A big
+// page that is mapped already stays: several threads may have faulted in it.
 func (s *Space) install(c *Change, stale *extent) error {
 	size := c.End - c.Start
 	if size != amd64.PageSize && size != amd64.BigPageSize || (c.Start|c.Physical)%size != 0 {
 		return ErrAddress
 	}
 	entry, old := s.tables.Lookup(c.Start)
+	if size == amd64.BigPageSize {
+		const rights = amd64.PageWrite | amd64.PageNoExecute
+		if old == size && amd64.Physical(entry) == c.Physical && entry&rights == flagsOf(c.Rights) {
+			return nil
+		}
+		s.big = true
+	}
 	if size == amd64.BigPageSize || old > size {
 		if s.tables.Remove(c.Start, c.End, s.dropTable) {
 			stale.add(c.Start&^(amd64.BigPageSize-1), c.Start&^(amd64.BigPageSize-1)+amd64.BigPageSize)
 		}
 		entry = 0
 	}
-	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.takeTable) {
+	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.takeTableAnyway) {
 		return ErrMemory
 	}
 	if entry != 0 {

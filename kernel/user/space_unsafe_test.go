@@ -116,6 +116,57 @@ func TestApplyAgainstModel(t *testing.T) {
 	}
 }
 
+// A change of a part of a big page drops and flushes the whole one. A change that changes nothing flushes nothing.
+func TestPartOfBigPage(t *testing.T) {
+	const at, size = 1 << 30, uint64(amd64.BigPageSize)
+	all := space.Read | space.Write
+	whole := Change{Action: Install, Rights: all, Start: at, End: at + size, Physical: size}
+	part := func(a Action, first, pages uint64, r space.Rights) Change {
+		c := Change{Action: a, Rights: r, Start: at + first*pageSize, End: at + (first+pages)*pageSize}
+		if a == Install || a == Offer {
+			c.Physical = 5 * pageSize
+		}
+		return c
+	}
+	const kept, dropped = 1, 2
+	for _, test := range []struct {
+		name   string
+		change Change
+		want   int // what happens to the big page; 0: it is replaced or restricted as a whole
+		flush  bool
+	}{
+		{"the same again", whole, kept, false},
+		{"an offer", part(Offer, 3, 1, all), kept, false},
+		{"the same rights", part(Restrict, 0, 512, all), kept, false},
+		{"fewer rights", part(Restrict, 0, 512, space.Read), 0, true},
+		{"other pages", Change{Action: Install, Rights: all, Start: at, End: at + size, Physical: 3 * size}, 0, true},
+		{"fewer rights of the start", part(Restrict, 0, 9, space.Read), dropped, true},
+		{"fewer rights of the end", part(Restrict, 9, 503, space.Read), dropped, true},
+		{"a page is unmapped", part(Unmap, 7, 1, 0), dropped, true},
+		{"the first page is unmapped", part(Unmap, 0, 1, 0), dropped, true},
+		{"the last page is unmapped", part(Unmap, 511, 2, 0), dropped, true},
+		{"all is unmapped", part(Unmap, 0, 512, 0), dropped, true},
+		{"a page is installed", part(Install, 7, 1, all), dropped, true},
+		{"memory next to it is unmapped", part(Unmap, 512, 512, 0), kept, false},
+	} {
+		s := testSpace(memory(50))
+		if err := s.Apply([]Change{whole}); err != nil {
+			t.Fatal(err)
+		}
+		*s.active, flushes = 1, nil
+		if err := s.Apply([]Change{test.change}); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		pa, rights := entryOf(s, at+8*pageSize)
+		if got := pa == size+8*pageSize && rights == all; got != (test.want == kept) || (pa == 0) != (test.want == dropped) {
+			t.Errorf("%s: page %#x with %v", test.name, pa, rights)
+		}
+		if (len(flushes) != 0) != test.flush || len(flushes) > 0 && flushes[0][1] != 0 {
+			t.Errorf("%s: flushes %#x", test.name, flushes)
+		}
+	}
+}
+
 // Invalid changes are rejected, and the changes after them are not made.
 func TestApplyRefuses(t *testing.T) {
 	s := testSpace(memory(50))
@@ -141,6 +192,26 @@ func TestApplyRefuses(t *testing.T) {
 	none := testSpace(memory(3))
 	if err := none.Apply([]Change{{Action: Install, End: pageSize, Physical: pageSize}}); err != ErrMemory {
 		t.Errorf("without memory: %v", err)
+	}
+}
+
+// If no other page is free, page tables take pages from the kernel's reserve, and free them as others.
+func TestTablesFromReserve(t *testing.T) {
+	p := memory(6)
+	s := testSpace(p)
+	reserve = append([]uint64(nil), p.free[1:]...)
+	p.free = p.free[:1]
+	t.Cleanup(func() { reserve = nil })
+	c := Change{Action: Install, End: pageSize, Physical: pageSize}
+	if err := s.Apply([]Change{c}); err != nil || len(reserve) != 1 || len(p.free) != 0 {
+		t.Errorf("%v, %d pages of the reserve are left", err, len(reserve))
+	}
+	c.Start, c.End = 1<<40, 1<<40+pageSize
+	if err := s.Apply([]Change{c}); err != ErrMemory {
+		t.Errorf("without a reserve: %v", err)
+	}
+	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 {
+		t.Errorf("%v, %d pages are free, %+v", err, len(p.free), p.Used())
 	}
 }
 

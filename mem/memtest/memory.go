@@ -5,6 +5,7 @@ package memtest
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +27,7 @@ type Memory struct {
 	mu    sync.Mutex
 	free  []mem.Page // free pages of blocks that are not wholly free
 	whole []mem.Page // the first pages of free blocks
+	count []int      // number of pages in free, by block
 	used  int
 	// Poisoned makes Free fill pages with Poison, and Allocate check that they still hold it.
 	Poisoned bool
@@ -35,7 +37,7 @@ type Memory struct {
 func NewMemory(blocks int) *Memory {
 	m := &Memory{
 		bytes: make([]byte, blocks*mem.BlockSize), refs: make([]atomic.Int32, blocks*mem.BlockPages),
-		dirty: make([]bool, blocks*mem.BlockPages), Poisoned: true,
+		dirty: make([]bool, blocks*mem.BlockPages), count: make([]int, blocks), Poisoned: true,
 	}
 	for p := mem.BlockPages - 1; p > 1; p-- { // page 0 means none, page 1 is zeros
 		m.free = append(m.free, mem.Page(p))
@@ -59,14 +61,16 @@ func (m *Memory) Allocate() mem.Page {
 		for i := mem.Page(mem.BlockPages); i > 0; i-- {
 			m.free = append(m.free, first+i-1)
 		}
+		m.count[first/mem.BlockPages] = mem.BlockPages
 	}
 	p := m.free[len(m.free)-1]
 	m.free = m.free[:len(m.free)-1]
+	m.count[p/mem.BlockPages]--
 	m.take(p)
 	return p
 }
 
-// AllocateBlock implements mem.Memory. A block from which single pages were taken is never whole again.
+// AllocateBlock implements mem.Memory.
 func (m *Memory) AllocateBlock() mem.Page {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +99,7 @@ func (m *Memory) take(p mem.Page) {
 	m.used++
 }
 
-// Free implements mem.Memory.
+// Free implements mem.Memory. A block is whole again when all its pages are free.
 func (m *Memory) Free(p mem.Page) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -107,6 +111,28 @@ func (m *Memory) Free(p mem.Page) {
 	}
 	m.free = append(m.free, p)
 	m.used--
+	block := p / mem.BlockPages
+	if m.count[block]++; m.count[block] == mem.BlockPages {
+		m.free = slices.DeleteFunc(m.free, func(p mem.Page) bool { return p/mem.BlockPages == block })
+		m.whole = append(m.whole, block*mem.BlockPages)
+		m.count[block] = 0
+	}
+}
+
+// FreeBlock implements mem.Memory.
+func (m *Memory) FreeBlock(first mem.Page) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for p := first; p < first+mem.BlockPages; p++ {
+		if m.refs[p].Load() != 0 {
+			panic("memtest: block is freed while it has references")
+		}
+		if m.Poisoned {
+			copy(m.Bytes(p), poison)
+		}
+	}
+	m.whole = append(m.whole, first)
+	m.used -= mem.BlockPages
 }
 
 // Bytes implements mem.Memory.

@@ -6,7 +6,8 @@ import (
 	"loam/mem"
 )
 
-// Tables implements mem.Tables with a Go map. Its other methods access memory as a processor would.
+// Tables implements mem.Tables with a Go map. Its other methods access memory as a processor would. A change of a part of
+// a block that was installed as a whole drops all translations of the block, as with the page tables of the kernel.
 type Tables struct {
 	memory  mem.Memory
 	mu      sync.Mutex // held while memory is accessed, so that Apply waits for accesses, as in a TLB shootdown
@@ -18,6 +19,7 @@ type Tables struct {
 type entry struct {
 	page mem.Page
 	prot mem.Prot
+	big  bool // part of a block that was installed as a whole
 }
 
 // NewTables returns empty tables.
@@ -34,6 +36,10 @@ func (t *Tables) Apply(effects []mem.Effect) {
 }
 
 func (t *Tables) apply(e mem.Effect) {
+	if e.Action != mem.Offer {
+		t.dropPart(e.Start)
+		t.dropPart(e.End)
+	}
 	switch e.Action {
 	case mem.Install, mem.Offer:
 		for i := uint64(0); i < (e.End-e.Start)/mem.PageSize; i++ {
@@ -41,7 +47,7 @@ func (t *Tables) apply(e mem.Effect) {
 			if _, ok := t.entries[n]; ok && e.Action == mem.Offer {
 				continue
 			}
-			t.entries[n] = entry{e.Page + mem.Page(i), e.Prot}
+			t.entries[n] = entry{e.Page + mem.Page(i), e.Prot, e.End-e.Start == mem.BlockSize}
 		}
 	case mem.Unmap:
 		t.each(e, func(n uint64, _ entry) { delete(t.entries, n) })
@@ -53,6 +59,16 @@ func (t *Tables) apply(e mem.Effect) {
 				t.entries[n] = old
 			}
 		})
+	}
+}
+
+// dropPart drops the translations of the block around addr, if it was installed as a whole and does not begin at addr.
+func (t *Tables) dropPart(addr uint64) {
+	n := addr / mem.PageSize
+	if first := n &^ (mem.BlockPages - 1); first != n && t.entries[n].big {
+		for i := range uint64(mem.BlockPages) {
+			delete(t.entries, first+i)
+		}
 	}
 }
 

@@ -24,6 +24,7 @@ type Figures struct {
 	// Numbers of pages: private memory, file contents, changed file contents, and memory that is promised to processes.
 	Private, Files, Dirty, Committed uint64
 	Killed                           int64 // number of processes killed because memory ran out
+	Blocks                           mem.BlockUse
 	UserPages                        UserPages
 	// Bytes in the heap of the kernel: all objects, and the objects that were reachable at the last garbage collection.
 	Heap, HeapLive uint64
@@ -106,6 +107,9 @@ func (f *Figures) Meminfo() string {
 	row("CommitLimit", total>>10)
 	row("Committed_AS", f.Committed*kB)
 	row("VmallocTotal", 0)
+	row("AnonHugePages", f.Blocks.Now*(mem.BlockSize>>10))
+	row("ShmemHugePages", 0)
+	row("FileHugePages", 0)
 	row("HugePages_Total", 0)
 	return strings.ReplaceAll(b.String(), "HugePages_Total:       0 kB", "HugePages_Total:       0") +
 		"HugePages_Free:        0\nHugePages_Rsvd:        0\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
@@ -114,7 +118,9 @@ func (f *Figures) Meminfo() string {
 // VMStat returns the content of /proc/vmstat.
 func (f *Figures) VMStat() string {
 	return fmt.Sprintf("nr_free_pages %d\nnr_anon_pages %d\nnr_file_pages %d\nnr_dirty %d\nnr_writeback 0\npgpgin 0\npgpgout 0\n"+
-		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\nnr_page_table_pages %d\nnr_thread_pages %d\n",
+		"pswpin 0\npswpout 0\npgfault %d\npgmajfault %d\noom_kill %d\nnr_user_pages %d\nnr_page_table_pages %d\nnr_thread_pages %d\n"+
+		"nr_anon_transparent_hugepages %d\nthp_fault_alloc %d\nthp_fault_fallback %d\nthp_collapse_alloc %d\nthp_split_page %d\n",
 		f.Free>>mem.PageShift, f.Private, f.Files, f.Dirty, f.Used.Minor.Load(), f.Used.Major.Load(), f.Killed,
-		f.UserPages.All, f.UserPages.Tables, f.UserPages.Threads)
+		f.UserPages.All, f.UserPages.Tables, f.UserPages.Threads,
+		f.Blocks.Now, f.Blocks.Faults, f.Blocks.Fallbacks, f.Blocks.Collapsed, f.Blocks.Split)
 }

@@ -99,7 +99,7 @@ func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileS
 	}
 	executable, _ := p.Executable(c)
 	about = aboutProcess(p, c, executable)
-	return v.Tree, mountPseudo(v, about, terminals)
+	return v.Tree, mountGenerated(v, about, terminals)
 }
 
 // coverEtc mounts files in memory over those of /etc that Loam writes. A file that is missing is created, unless the

@@ -89,7 +89,7 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 		return nil, err
 	}
 	about = aboutProcess(p, c, executable)
-	return v.Tree, mountPseudo(v, about, terminals)
+	return v.Tree, mountGenerated(v, about, terminals)
 }
 
 // about is the content of /proc. It does not change after start.
@@ -98,17 +98,12 @@ var about pseudo.Process
 // Executable returns the path of the program.
 func Executable() string { return about.Executable }
 
-// MountProc changes the content of /proc and mounts it again. Package ring3 uses it to show its processes instead of
-// the program in ring 0.
-func MountProc(change func(*pseudo.Process)) error {
+// MountPseudo changes the content of /proc and /sys and mounts them again. Package ring3 uses it to show its processes
+// instead of the program in ring 0.
+func MountPseudo(change func(*pseudo.Process)) error {
 	changed := about
 	change(&changed)
-	v := process.View()
-	place, err := v.Lookup(v.Root, "/proc", true)
-	if err == nil {
-		err = v.Tree.Mount(pseudo.Proc(changed), place, !changed.Writable)
-	}
-	return err
+	return mountPseudo(process.View(), changed)
 }
 
 // addFolders creates folders.
@@ -150,25 +145,34 @@ func mountAll(v *fs.View, p Platform, c guest.Config) error {
 	return nil
 }
 
-// mountPseudo mounts the file systems whose content is generated when it is read.
-func mountPseudo(v *fs.View, about pseudo.Process, terminals *devpts.FileSystem) error {
-	for _, m := range []struct {
-		at       string
-		system   fs.FileSystem
-		readOnly bool
-	}{
-		{"/proc", pseudo.Proc(about), true}, {"/sys", pseudo.Sys(about), true}, {"/sys/fs/cgroup", pseudo.Cgroup(about), true},
-		{"/dev/pts", terminals, false},
-	} {
-		place, err := v.Lookup(v.Root, m.at, true)
-		if err == nil {
-			err = v.Tree.Mount(m.system, place, m.readOnly)
-		}
-		if err != nil {
-			return err
-		}
+// mountGenerated mounts the file systems whose content is generated when it is read, and the terminals.
+func mountGenerated(v *fs.View, about pseudo.Process, terminals *devpts.FileSystem) error {
+	err := mountPseudo(v, about)
+	if err == nil {
+		err = mountSystem(v, "/dev/pts", terminals, false)
 	}
-	return nil
+	return err
+}
+
+// mountPseudo mounts /proc and /sys.
+func mountPseudo(v *fs.View, about pseudo.Process) error {
+	err := mountSystem(v, "/proc", pseudo.Proc(about), !about.Writable)
+	if err == nil {
+		err = mountSystem(v, "/sys", pseudo.Sys(about), !about.Writable)
+	}
+	if err == nil {
+		err = mountSystem(v, "/sys/fs/cgroup", pseudo.Cgroup(about), true)
+	}
+	return err
+}
+
+// mountSystem mounts a file system at a path.
+func mountSystem(v *fs.View, at string, system fs.FileSystem, readOnly bool) error {
+	place, err := v.Lookup(v.Root, at, true)
+	if err == nil {
+		err = v.Tree.Mount(system, place, readOnly)
+	}
+	return err
 }
 
 // newRoot returns the root file system with the archives mounted at /. Its size is limited to half of the

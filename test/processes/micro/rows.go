@@ -33,6 +33,8 @@ var rows = []row{
 	{"mmap of 64 KiB, stores to 16 pages, munmap", plain(mapTouchUnmap)},
 	{"page fault, anonymous memory", anonymousFaults},
 	{"page fault, file in memory", fileFaults},
+	{"stores to 2 MiB of new memory, small pages", newBlocks(syscall.MADV_NOHUGEPAGE)},
+	{"stores to 2 MiB of new memory, a huge page", newBlocks(syscall.MADV_HUGEPAGE)},
 	{"mprotect of a page, twice", protectPages},
 	{"round trip of 1 byte by pipes", pipePingPong},
 	{"round trip by futexes", futexPingPong},
@@ -159,6 +161,27 @@ func anonymousFaults() (func(int) error, func(), error) {
 		}
 		return nil
 	}, nothing, nil
+}
+
+// newBlocks returns the prepare function of a row that maps memory with an advice, stores to each page of 2 MiB, and unmaps it.
+func newBlocks(advice uintptr) func() (func(int) error, func(), error) {
+	const size = 2 << 20
+	return func() (func(int) error, func(), error) {
+		return repeat(func() error {
+			addr, err := mmap(2*size, rw, private, -1)
+			if err != nil {
+				return err
+			}
+			start := (addr + size - 1) &^ (size - 1)
+			if _, err := raw(syscall.SYS_MADVISE, start, size, advice); err != nil {
+				return err
+			}
+			for i := uintptr(0); i < size; i += page {
+				*at(start + i) = 1
+			}
+			return munmap(addr, 2*size)
+		}), nothing, nil
+	}
 }
 
 // fileFaults measures the first load from a page of a file that is in memory.

@@ -11,8 +11,6 @@ import (
 
 // memory implements mem.Memory with the machine's physical pages. It has a reference count of four bytes for each page
 // of physical memory.
-//
-// AllocateBlock always reports that there is no block: the kernel's allocator gives single pages to ring 3.
 type memory struct {
 	pages *user.Pages
 	refs  []atomic.Int32 // reference count of each page, by page number
@@ -42,10 +40,9 @@ func (m *memory) clock() mem.Page {
 }
 
 // pageOf and addressOf convert between numbers of pages and physical addresses.
-func pageOf(pa uint64) mem.Page         { return mem.Page(pa / amd64.PageSize) }
-func addressOf(p mem.Page) uint64       { return uint64(p) * amd64.PageSize }
-func (m *memory) Zero() mem.Page        { return m.zero }
-func (*memory) AllocateBlock() mem.Page { return 0 }
+func pageOf(pa uint64) mem.Page   { return mem.Page(pa / amd64.PageSize) }
+func addressOf(p mem.Page) uint64 { return uint64(p) * amd64.PageSize }
+func (m *memory) Zero() mem.Page  { return m.zero }
 
 // Allocate implements mem.Memory.
 func (m *memory) Allocate() mem.Page {
@@ -57,6 +54,22 @@ func (m *memory) Allocate() mem.Page {
 	m.refs[p].Store(1)
 	return p
 }
+
+// AllocateBlock implements mem.Memory.
+func (m *memory) AllocateBlock() mem.Page {
+	pa, ok := m.pages.TakeBlock()
+	if !ok {
+		return 0
+	}
+	first := pageOf(pa)
+	for i := range mem.Page(mem.BlockPages) {
+		m.refs[first+i].Store(1)
+	}
+	return first
+}
+
+// FreeBlock implements mem.Memory.
+func (m *memory) FreeBlock(first mem.Page) { m.pages.GiveBlock(addressOf(first)) }
 
 // Free implements mem.Memory.
 func (m *memory) Free(p mem.Page) { m.pages.Give(addressOf(p)) }

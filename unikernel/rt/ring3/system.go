@@ -32,16 +32,20 @@ func NewSystem() (*task.System, error) {
 	return s, nil
 }
 
-// ShowProcesses makes /proc show the processes of a system. hosted means that the program in ring 0 is one of them.
+// ShowProcesses makes /proc and /sys show the processes of a system. hosted means that the program in ring 0 is one of them.
 func ShowProcesses(s *task.System, hosted bool) error {
-	err := rt.MountProc(func(p *pseudo.Process) {
+	err := rt.MountPseudo(func(p *pseudo.Process) {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables)
+		p.Settings = map[string]pseudo.Setting{pseudo.HugePagePolicy: {
+			Text: func() string { return procfs.PolicyText(s.Blocks.Policy()) },
+			Set:  func(text string) error { return procfs.SetPolicy(&s.Blocks, text) },
+		}}
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
 		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
 	})
 	if err != nil {
-		return fmt.Errorf("/proc: %w", err)
+		return fmt.Errorf("/proc and /sys: %w", err)
 	}
 	return nil
 }
