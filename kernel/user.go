@@ -16,8 +16,10 @@ import (
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool {
 	k := &machineCore
-	return k.have.XSave && k.have.FSGSBase && k.have.NoExecute
+	return k.runsUser()
 }
+
+func (k *core) runsUser() bool { return k.have.XSave && k.have.FSGSBase && k.have.NoExecute }
 
 // VectorSize returns the size of the vector registers in the format of XSAVE, in bytes.
 func VectorSize() int {
@@ -50,7 +52,7 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 	case CallGive:
 		return k.givePages(f.DI, f.SI)
 	case CallSpace:
-		return k.newRoot()
+		return k.newRoot(f.DI)
 	case CallFlush:
 		if f.DI>>c.number&1 != 0 {
 			flushAll()
@@ -115,8 +117,9 @@ func (k *core) givePages(addr, count uint64) int64 {
 	return 0
 }
 
-// newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half.
-func (k *core) newRoot() int64 {
+// newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half. If second is not 0, it
+// is the physical address of a zeroed page, which becomes the root table for ring 3.
+func (k *core) newRoot(second uint64) int64 {
 	if !k.pinRoot() {
 		return -int64(linux.ENOMEM)
 	}
@@ -126,6 +129,9 @@ func (k *core) newRoot() int64 {
 	}
 	const half = amd64.PageSize / 2
 	copy(bytesAt(uint64(k.window)+pa+half, half), bytesAt(uint64(k.window)+k.tables.Root+half, half))
+	if second != 0 {
+		copy(bytesAt(uint64(k.window)+second+half, half), bytesAt(uint64(k.window)+k.ring3.Root+half, half))
+	}
 	return int64(pa)
 }
 

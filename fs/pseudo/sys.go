@@ -32,6 +32,9 @@ func Sys(p Process) *FileSystem {
 		f.Fixed(dir+"current_clocksource", p.ClockSource+"\n")
 		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // each name is followed by a space, as on Linux
 	}
+	if p.Meltdown != "" {
+		f.Fixed("devices/system/cpu/vulnerabilities/meltdown", p.Meltdown+"\n")
+	}
 	f.Fixed("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n")
 	f.Fixed("kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n")
 	f.Folder("fs/cgroup") // mount point of Cgroup

@@ -10,6 +10,7 @@ import (
 	"loam/arch/amd64"
 	"loam/exec"
 	"loam/fs/pseudo"
+	"loam/kernel"
 	"loam/kernel/user"
 	"loam/task"
 	"loam/task/procfs"
@@ -38,7 +39,9 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Writable, p.Listed = true, hosted
 		p.Processes = s.Processes(p.MountTables)
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
-		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
+		p.Replaced["cpuinfo"] = func() string {
+			return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), kernel.Isolated(), amd64.CPUID)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("/proc: %w", err)
