@@ -22,7 +22,7 @@ const (
 	CallShare                        // no arguments; wakes an idle CPU for ready threads without delay
 	CallTake                         // arguments: address and length of an array; result: number of free pages whose addresses were stored there
 	CallGive                         // arguments: address and length of an array; frees the physical pages in it
-	CallSpace                        // argument: physical address of a zeroed page for the root table of ring 3, or 0 (Isolated); result: that of the root table of a new address space
+	CallSpace                        // argument: physical address of a zeroed page for the root table of ring 3, or 0 (see Isolated); result: physical address of the root table of a new address space
 	CallFlush                        // arguments: set of CPUs, 1 to wait for idle CPUs too; makes these CPUs drop all translations; result: 1 if an idle CPU has not yet done so
 	CallRetire                       // arguments: root table of an address space, set of the CPUs that may use it; none uses it when the call returns
 	CallKick                         // argument: number of a CPU; interrupts it

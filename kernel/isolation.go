@@ -44,7 +44,7 @@ type entryArea struct {
 	_ [amd64.PageSize - 752]byte
 }
 
-// entrySelf is what an exception needs that may occur while GS belongs to ring 3.
+// entrySelf has the values for an exception that may occur while GS belongs to ring 3.
 type entrySelf struct {
 	cpu  uintptr
 	root uint64 // value of CR3 for the kernel

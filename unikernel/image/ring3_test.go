@@ -74,8 +74,8 @@ func TestRing3Vulnerable(t *testing.T) {
 	expectRing3(t, image, "hostile", "hostile 0", "-machine", "q35", "-cpu", vulnerable+",-smap,-smep,-avx,-avx2")
 }
 
-// On a vulnerable processor, ring 3 finds no page of the kernel but those of the entry code, also if it runs on the last CPU. On other
-// processors, the pages are mapped, and there is no area for the entry code.
+// On a vulnerable processor, the page tables of ring 3 map only the pages of the kernel that the entry code needs. On other
+// processors, they map the kernel, and there is no area for the entry code.
 func TestRing3Isolated(t *testing.T) {
 	image := bootableOf(t, ring3)
 	const own = "isolated true window false heap false stacks false image false cpu false table true areas true true after false before false code true true\n"

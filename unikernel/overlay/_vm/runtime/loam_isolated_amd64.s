@@ -1,4 +1,4 @@
-// Entry from ring 3, and return to it, on a CPU that is vulnerable to Meltdown: see loam/kernel/isolation.go.
+// Entry from ring 3, and return to it, on a CPU that is vulnerable to Meltdown: see kernel/isolation.go.
 //
 // In ring 3, CR3 has the root table of ring 3, which maps only this function, the copy of the interrupt descriptor
 // table, and the CPU's loam/kernel.entryArea. Until the code here has loaded CR3 with the kernel's root table, and after it has

@@ -279,7 +279,7 @@ stay:
 	RET
 
 // loamSlow enters ring 3 by IRET, with all registers of the frame at SP. On a CPU that is vulnerable to Meltdown, a jump to
-// loam_isolated_amd64.s replaces its first instruction (loam/kernel/isolation.go).
+// loam_isolated_amd64.s replaces its first instruction (kernel/isolation.go).
 TEXT runtime·loamSlow(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$userCode, frame_cs(SP)
 	MOVQ	$userData, frame_ss(SP)
