@@ -103,16 +103,6 @@ func TestIsolatedSize(t *testing.T) {
 	}
 }
 
-// A non-maskable interrupt ends a machine with a report, while ring 3 runs and while the kernel runs.
-func TestRing3Stopped(t *testing.T) {
-	image := bootableOf(t, ring3)
-	for _, processor := range []string{"max", vulnerable} {
-		for _, name := range []string{"endless", "idle"} {
-			stopsByNMI(t, image, name, processor)
-		}
-	}
-}
-
 // An ordinary, unmodified Linux program built by the go command runs in ring 3: threads, futexes, memory,
 // its own garbage collector.
 func TestRing3Program(t *testing.T) {

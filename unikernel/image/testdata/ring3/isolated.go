@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"runtime"
+	"time"
 
 	"loam/arch/amd64"
 	"loam/boot"
@@ -51,5 +52,5 @@ func idle() {
 	c := newProcess(calls).newThread()
 	runOn(c)
 	fmt.Println("ready")
-	select {}
+	time.Sleep(time.Hour)
 }
