@@ -14,6 +14,13 @@ const (
 	// Stacks is the lowest address of the area with the kernel's stacks. Addresses between two stacks are not mapped.
 	Stacks = DynamicHigh
 
+	// Entry is the lowest address of the area with the data of the entry code, which is mapped while ring 3 runs, if the CPU
+	// is vulnerable to Meltdown.
+	Entry = Stacks + 1<<30
+
+	// IsolatedSize is an upper bound of the size of the code that is mapped while ring 3 runs on such a CPU.
+	IsolatedSize = 3072
+
 	// Image is the virtual address that corresponds to physical address 0 for the code and data of the program: a
 	// program address minus Image is its physical address. The linker emits sign-extended 32-bit addresses, which can
 	// reach only the uppermost 2 GiB.

@@ -23,7 +23,7 @@ type cpu struct {
 	claimed  uint32 // not 0: a CPU has taken this structure, so a CPU that starts late must not use it; atomic
 	dozes    uint32 // not 0: the CPU waits for the kernel's lock with interrupts enabled
 
-	// The fields up to copying are used by the code that enters and leaves ring 3 (user.go).
+	// The fields up to area are used by the code that enters and leaves ring 3 (user.go).
 	root uint64 // value of CR3
 	// address of the set of CPUs that use the current address space (root); 0: this is the kernel's own address space
 	active   uintptr
@@ -37,6 +37,7 @@ type cpu struct {
 	// address at which a thread that copies memory of a process continues after a page fault or an interrupt; 0: the thread
 	// does not copy
 	copying uintptr
+	area    uintptr // address of the CPU's entryArea; 0: there is none
 
 	core uintptr // address of the structure core that the CPU belongs to
 
@@ -74,6 +75,7 @@ func (k *core) prepare(c *cpu) {
 	c.task[amd64.TaskMapOffset] = amd64.TaskSize
 	c.gdt = amd64.NewGDT(addressOf(&c.task))
 	c.root = k.tables.Root
+	k.prepareArea(c)
 
 	pa, ok := k.pages.Alloc()
 	if !ok {
@@ -107,10 +109,11 @@ func (k *core) install(c *cpu) {
 	for _, end := range [...]uintptr{c.crashEnd, c.debugEnd} {
 		*word(uint64(end)) = uint64(c.self) // the address of c, which the entry code reads there: see crashRoom
 	}
-	amd64.LoadGDT(addressOf(&c.gdt), uint16(len(c.gdt)*8-1))
+	gdt, idt := k.descriptors(c)
+	amd64.LoadGDT(gdt, uint16(len(c.gdt)*8-1))
 	amd64.LoadTask(amd64.TaskSelector)
 	amd64.LoadLocal(0) // firmware may leave a local descriptor table at address 0, which ring 3 could map and fill
-	amd64.LoadIDT(addressOf(&k.idt), uint16(len(k.idt)*16-1))
+	amd64.LoadIDT(idt, uint16(len(k.idt)*16-1))
 	amd64.WriteMSR(amd64.MSRGSBase, uint64(c.self))
 	amd64.WriteMSR(amd64.MSRFSBase, 0)
 	amd64.WriteMSR(amd64.MSRStar, amd64.UserBase<<48|amd64.CodeSelector<<32)

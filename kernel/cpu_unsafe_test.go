@@ -15,7 +15,7 @@ import (
 // The entry code has the correct offsets of the fields of cpu and Frame.
 func TestOffsets(t *testing.T) {
 	defined := map[string]uint64{}
-	for _, file := range []string{"loam_entry_amd64.s", "loam_user_amd64.s"} {
+	for _, file := range []string{"loam_entry_amd64.s", "loam_user_amd64.s", "loam_isolated_amd64.s"} {
 		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -33,6 +33,10 @@ func TestOffsets(t *testing.T) {
 	var k core
 	var c cpu
 	var f amd64.Frame
+	var a entryArea
+	if unsafe.Sizeof(a) != amd64.PageSize {
+		t.Errorf("an entryArea has %d bytes", unsafe.Sizeof(a))
+	}
 	clock := unsafe.Offsetof(k.clock)
 	for name, want := range map[string]uintptr{
 		"core_root":      unsafe.Offsetof(k.tables) + unsafe.Offsetof(k.tables.Root),
@@ -60,6 +64,12 @@ func TestOffsets(t *testing.T) {
 		"cpu_number":   unsafe.Offsetof(c.number),
 		"cpu_last":     unsafe.Offsetof(c.last),
 		"cpu_copying":  unsafe.Offsetof(c.copying),
+		"cpu_area":     unsafe.Offsetof(c.area),
+		"area_cpu":     unsafe.Offsetof(a.cpu),
+		"area_root":    unsafe.Offsetof(a.root),
+		"area_scratch": unsafe.Offsetof(a.scratch),
+		"area_exit":    unsafe.Offsetof(a.exit),
+		"frame_sp":     unsafe.Offsetof(f.SP),
 		"frame_ip":     unsafe.Offsetof(f.IP),
 		"frame_cs":     unsafe.Offsetof(f.CS),
 		"frame_flags":  unsafe.Offsetof(f.Flags),
@@ -70,6 +80,7 @@ func TestOffsets(t *testing.T) {
 
 		"stubCount":  amd64.VectorCount,
 		"stubDebug":  amd64.VectorDebug,
+		"stubCall":   stubCall,
 		"flagResume": amd64.FlagResume,
 
 		"selectorCode":     amd64.CodeSelector,

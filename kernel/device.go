@@ -25,7 +25,7 @@ const (
 	CallTakeTable                    // no arguments; result: physical address of a zeroed page for a page table, from the reserve if need be
 	CallTakeBlock                    // no arguments; result: physical address of a free block, a big page, which is not zeroed
 	CallGiveBlock                    // argument: physical address of a block, which CallTakeBlock returned; frees it
-	CallSpace                        // no arguments; result: physical address of the root table of a new address space
+	CallSpace                        // argument: physical address of a zeroed page for the root table of ring 3, or 0 (see Isolated); result: physical address of the root table of a new address space
 	CallFlush                        // arguments: set of CPUs, 1 to wait for idle CPUs too; makes these CPUs drop all translations; result: 1 if an idle CPU has not yet done so
 	CallRetire                       // arguments: root table of an address space, set of the CPUs that may use it; none uses it when the call returns
 	CallKick                         // argument: number of a CPU; interrupts it

@@ -16,6 +16,10 @@ var entries struct {
 	Sigreturn uintptr // return address of signal handlers
 	CPU       uintptr // entry point of another CPU
 	CrashG    uintptr // address of the g for code that runs during a crash; the stack of this g has no bounds
+
+	Isolated uintptr // the entry code for CPUs that are vulnerable to Meltdown: isolation.go
+	Fast     uintptr // two ways to ring 3, which jump to the code at Isolated on such CPUs
+	Slow     uintptr
 }
 
 // Start is called by the entry code, once, on the first CPU. info is the physical address of the boot information
@@ -43,6 +47,7 @@ func Start(info, magic uint64) {
 	if !k.mapStacks(c) {
 		k.must(noMemory)
 	}
+	k.isolate()
 	k.fillIDT()
 	k.prepare(c)
 	k.features(c)

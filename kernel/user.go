@@ -16,8 +16,10 @@ import (
 // CanRunUser reports whether the CPU has the features that ring 3 requires: XSAVE, FSGSBASE and NX.
 func CanRunUser() bool {
 	k := &machineCore
-	return k.have.XSave && k.have.FSGSBase && k.have.NoExecute
+	return k.runsUser()
 }
+
+func (k *core) runsUser() bool { return k.have.XSave && k.have.FSGSBase && k.have.NoExecute }
 
 // VectorSize returns the size of the vector registers in the format of XSAVE, in bytes.
 func VectorSize() int {
@@ -57,7 +59,7 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 		k.pages.FreeBlock(f.DI)
 		return 0
 	case CallSpace:
-		return k.newRoot()
+		return k.newRoot(f.DI)
 	case CallFlush:
 		if f.DI>>c.number&1 != 0 {
 			flushAll()
@@ -158,17 +160,26 @@ func (k *core) givePages(addr, count uint64) int64 {
 	return 0
 }
 
-// newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half.
-func (k *core) newRoot() int64 {
+// newRoot creates the root page table of an address space: an empty lower half and the kernel's upper half. If second is not 0, it
+// is the physical address of a zeroed page, which becomes the root table for ring 3.
+func (k *core) newRoot(second uint64) int64 {
 	if !k.pinRoot() {
 		return -int64(linux.ENOMEM)
 	}
 	root := k.zeroedPage()
 	if root > 0 {
-		const half = amd64.PageSize / 2
-		copy(bytesAt(uint64(k.window)+uint64(root)+half, half), bytesAt(uint64(k.window)+k.tables.Root+half, half))
+		k.copyUpper(uint64(root), k.tables.Root)
+		if second != 0 {
+			k.copyUpper(second, k.ring3.Root)
+		}
 	}
 	return root
+}
+
+// copyUpper copies the upper half of a root table.
+func (k *core) copyUpper(to, from uint64) {
+	const half = amd64.PageSize / 2
+	copy(bytesAt(uint64(k.window)+to+half, half), bytesAt(uint64(k.window)+from+half, half))
 }
 
 // pinRoot allocates every table that the kernel's root table will ever refer to, so that copies of the root stay

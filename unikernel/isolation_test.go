@@ -26,6 +26,12 @@ const isolationMemory = 700
 // isolated runs one of the programs in a machine.
 func isolated(t *testing.T, args ...string) {
 	t.Helper()
+	isolatedWith(t, nil, args...)
+}
+
+// isolatedWith runs one of the programs in a machine whose command has additional environment variables.
+func isolatedWith(t *testing.T, env []string, args ...string) {
+	t.Helper()
 	source, err := filepath.Abs("testdata/isolation")
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +46,7 @@ func isolated(t *testing.T, args ...string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	cmd = linuxCommand(program, args...)
-	cmd.Env = append(cmd.Env, machineCPUs+"=2", fmt.Sprintf("%s=%d", onMachine, isolationMemory))
+	cmd.Env = append(append(cmd.Env, machineCPUs+"=2", fmt.Sprintf("%s=%d", onMachine, isolationMemory)), env...)
 	out, err := cmd.CombinedOutput()
 	text := string(out)
 	t.Log(text)

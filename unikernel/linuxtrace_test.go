@@ -35,8 +35,9 @@ func TestLinuxFilters(t *testing.T) { compareC(t, "filters") }
 // System V's shared memory, semaphores and message queues behave as on Linux.
 func TestLinuxSysV(t *testing.T) { compareC(t, "sysv") }
 
-// compareC runs a C program on this host and in a machine, and compares the output.
-func compareC(t *testing.T, name string) {
+// compareC runs a C program on this host and in a machine, and compares the output. The command that runs the machine has the
+// environment variables env in addition.
+func compareC(t *testing.T, name string, env ...string) {
 	program := compiled(t, t.TempDir(), name)
 	want := onHost(t, []string{program})
 	if !strings.Contains(want, "\n") {
@@ -44,7 +45,7 @@ func compareC(t *testing.T, name string) {
 	}
 	for _, cpus := range []string{"1", "2"} {
 		cmd := linuxCommand(program)
-		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus)
+		cmd.Env = append(append(cmd.Env, machineCPUs+"="+cpus), env...)
 		if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
 			t.Errorf("on %s CPUs: %v\n%s", cpus, err, differing(string(got), want))
 		}

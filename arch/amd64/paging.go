@@ -46,6 +46,10 @@ type Tables struct {
 	// Pinned prevents Prune from removing entries of the root table. It is set if other root tables contain copies of
 	// the entries.
 	Pinned bool
+
+	// Second is the physical address of another root table, or 0. It has the same entries for the lower half. The entries in
+	// Root forbid execution, so that code of the lower half runs only on the second table.
+	Second uint64
 }
 
 // table returns the table at a physical address.
@@ -77,6 +81,9 @@ func (t *Tables) Map(va, pa, size, flags uint64, alloc func() (uint64, bool)) bo
 				return false
 			}
 			*e = page | PagePresent | PageWrite | flags&PageUser // the entry of the page itself restricts the rights
+			if level == levels-1 {
+				t.mirror(index(va, level))
+			}
 		}
 		table = t.table(*e & pageAddress)
 	}
@@ -131,8 +138,23 @@ func (t *Tables) remove(table *[entries]uint64, level int, va, last uint64, gone
 			gone(*e & pageAddress)
 		}
 		*e = 0
+		if level == levels-1 {
+			t.mirror(i)
+		}
 	}
 	return found
+}
+
+// mirror copies an entry of the root table to the second root table, if there is one.
+func (t *Tables) mirror(i int) {
+	if t.Second == 0 {
+		return
+	}
+	e := &t.table(t.Root)[i]
+	t.table(t.Second)[i] = *e &^ PageNoExecute
+	if *e != 0 {
+		*e |= PageNoExecute
+	}
 }
 
 // Lookup returns the entry for va and the size of its page; zeros if there is none.

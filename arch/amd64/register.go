@@ -15,17 +15,18 @@ const (
 
 // Model-specific registers, SDM volume 4, 2.1.
 const (
-	MSRAPICBase    = 0x1b
-	MSRSysenter    = 0x174 // code segment that SYSENTER loads; 0: SYSENTER causes a general-protection fault
-	MSRTSCDeadline = 0x6e0
-	MSREFER        = 0xc000_0080
-	MSRStar        = 0xc000_0081
-	MSRLStar       = 0xc000_0082
-	MSRFlagMask    = 0xc000_0084
-	MSRFSBase      = 0xc000_0100
-	MSRGSBase      = 0xc000_0101
-	MSRTSCAux      = 0xc000_0103 // RDTSCP returns it together with the time stamp counter
-	MSRKernelGS    = 0xc000_0102 // exchanged with the base of GS by SWAPGS
+	MSRAPICBase         = 0x1b
+	MSRArchCapabilities = 0x10a // IA32_ARCH_CAPABILITIES: vulnerabilities that the processor does not have
+	MSRSysenter         = 0x174 // code segment that SYSENTER loads; 0: SYSENTER causes a general-protection fault
+	MSRTSCDeadline      = 0x6e0
+	MSREFER             = 0xc000_0080
+	MSRStar             = 0xc000_0081
+	MSRLStar            = 0xc000_0082
+	MSRFlagMask         = 0xc000_0084
+	MSRFSBase           = 0xc000_0100
+	MSRGSBase           = 0xc000_0101
+	MSRTSCAux           = 0xc000_0103 // RDTSCP returns it together with the time stamp counter
+	MSRKernelGS         = 0xc000_0102 // exchanged with the base of GS by SWAPGS
 )
 
 // Bits of MSRAPICBase, SDM volume 3, 11.12.1.
@@ -76,6 +77,7 @@ type Features struct {
 	CPUNumber   bool // RDTSCP, which also returns the model-specific register IA32_TSC_AUX
 	Random      bool
 	Hypervisor  bool
+	Meltdown    bool // ring 3 can read memory that is mapped for ring 0
 }
 
 // ReadFeatures reads the features by CPUID: SDM volume 2, table 3-8.
@@ -99,5 +101,6 @@ func ReadFeatures() Features {
 	f.NoExecute = d>>20&1 != 0
 	f.HugePages = d>>26&1 != 0
 	f.CPUNumber = d>>27&1 != 0
+	f.Meltdown = readMeltdown()
 	return f
 }

@@ -45,6 +45,8 @@ type Process struct {
 	Descriptor  func(fd int) string
 	// ClockSource is the name of the clock source, as Linux calls it; empty: no such files.
 	ClockSource string
+	// Meltdown is the content of /sys/devices/system/cpu/vulnerabilities/meltdown; empty: no such file.
+	Meltdown string
 	// Somaxconn is the maximum backlog of a listener.
 	Somaxconn int
 	// Processes, if not nil, supplies the directories of processes and the links self and thread-self. Otherwise the

@@ -19,7 +19,7 @@ func mounted(t *testing.T) *fs.View {
 	v.Umask = 0
 	p := Process{
 		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Domain: func() string { return "(none)" }, Release: "6.1.0-loam",
-		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc",
+		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc", Meltdown: "Not affected",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
 		Used:        func() time.Duration { return 1500 * time.Millisecond },
@@ -99,6 +99,7 @@ func TestContents(t *testing.T) {
 		"/sys/fs/cgroup/memory.stat":                                         "anon 33554432\n",
 		"/sys/fs/cgroup/pids.max":                                            "max\n",
 		"/sys/class/net/eth0/statistics/rx_bytes":                            "7\n",
+		"/sys/devices/system/cpu/vulnerabilities/meltdown":                   "Not affected\n",
 		"/sys/devices/system/clocksource/clocksource0/current_clocksource":   "tsc\n",
 		"/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc \n",
 		"/sys/devices/system/cpu/online":                                     "0",

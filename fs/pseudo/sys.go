@@ -36,6 +36,9 @@ func Sys(p Process) *FileSystem {
 	for path, s := range inOrder(p.Settings) {
 		f.setting(path, s)
 	}
+	if p.Meltdown != "" {
+		f.Fixed("devices/system/cpu/vulnerabilities/meltdown", p.Meltdown+"\n")
+	}
 	f.Folder("fs/cgroup") // mount point of Cgroup
 	return f
 }

@@ -53,7 +53,7 @@ func NewContext(s *Space) (*Context, error) {
 		return nil, ErrMemory
 	}
 	c := &Context{page: pageAt(pa), at: pa, space: s, since: amd64.Timestamp()}
-	c.page.root, c.page.active = s.tables.Root, addressOf(s.active)
+	c.page.root, c.page.second, c.page.active = s.tables.Root, s.tables.Second, addressOf(s.active)
 	initVectors(c.page.vector[:])
 	c.page.mxcsr = initialMXCSR
 	return c, nil

@@ -18,10 +18,11 @@
 // signals of the Go runtime (preemption, profiling) interrupt a goroutine that is about to return from a function.
 // Nothing else is needed to preempt a thread in ring 3: the signal sends an interrupt to the thread's CPU.
 //
-// The upper half of each address space is the kernel's and is the same everywhere. CR3 changes only when a CPU
-// enters ring 3 for another process; a goroutine in ring 0 runs in the address space that its CPU used last. The
-// kernel uses user addresses only in copyDirect, a routine in assembly that fails at a page fault. Other copies walk the
-// page tables and use the window onto physical memory.
+// The upper half of each address space is the kernel's and is the same everywhere. On a CPU that is vulnerable to Meltdown,
+// ring 3 runs on a second root table, which maps almost nothing of the kernel (kernel/isolation.go). On other CPUs, CR3
+// changes only when a CPU enters ring 3 for another process. A goroutine in ring 0 runs in the address space that its CPU
+// used last. The kernel uses user addresses only in copyDirect, a routine in assembly that fails at a page fault. Other
+// copies walk the page tables and use the window onto physical memory.
 //
 // # Invariants
 //

@@ -47,13 +47,19 @@ func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }
 
 // The entry code has the correct offsets of a context's fields.
 func TestOffsets(t *testing.T) {
-	source, err := os.ReadFile("../../unikernel/overlay/_vm/runtime/loam_user_amd64.s")
-	if err != nil {
-		t.Fatal(err)
-	}
 	defined := map[string]uint64{}
-	for _, m := range regexp.MustCompile(`(?m)^#define (page_\w+)\s+(\d+)$`).FindAllSubmatch(source, -1) {
-		defined[string(m[1])], _ = strconv.ParseUint(string(m[2]), 10, 64)
+	for _, file := range []string{"loam_user_amd64.s", "loam_isolated_amd64.s"} {
+		source, err := os.ReadFile("../../unikernel/overlay/_vm/runtime/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^#define (page_\w+)\s+(\d+)$`).FindAllSubmatch(source, -1) {
+			n, _ := strconv.ParseUint(string(m[2]), 10, 64)
+			if before, ok := defined[string(m[1])]; ok && before != n {
+				t.Errorf("%s is defined twice: %d and %d", m[1], before, n)
+			}
+			defined[string(m[1])] = n
+		}
 	}
 	var p page
 	for name, want := range map[string]uintptr{
@@ -71,6 +77,7 @@ func TestOffsets(t *testing.T) {
 
 		"page_watched": unsafe.Offsetof(p.watched),
 		"page_placed":  unsafe.Offsetof(p.placed),
+		"page_second":  unsafe.Offsetof(p.second),
 		"page_used":    unsafe.Offsetof(p.used),
 		"page_debug":   unsafe.Offsetof(p.debug),
 		"page_control": unsafe.Offsetof(p.control),

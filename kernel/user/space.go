@@ -33,19 +33,30 @@ func NewSpace() (*Space, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	root, errno := kernelCall(kernel.CallSpace, 0, 0)
+	var second uint64
+	if kernel.Isolated() {
+		if second, ok = shared.takeTable(); !ok {
+			shared.giveTable(pa)
+			return nil, ErrMemory
+		}
+	}
+	root, errno := kernelCall(kernel.CallSpace, uintptr(second), 0)
 	if errno != 0 {
 		shared.giveTable(pa)
+		if second != 0 {
+			shared.giveTable(second)
+		}
 		return nil, ErrMemory
 	}
 	shared.adoptTable()
-	return newSpace(&shared, uint64(root), pa), nil
+	return newSpace(&shared, uint64(root), second, pa), nil
 }
 
-// newSpace returns a space that uses two pages: root for its root table, and pa, which is zeroed, for the set active.
-func newSpace(p *Pages, root, pa uint64) *Space {
+// newSpace returns a space that uses these pages: root for its root table, second for that of ring 3 unless second is 0, and
+// pa, which is zeroed, for the set active.
+func newSpace(p *Pages, root, second, pa uint64) *Space {
 	return &Space{
-		tables: amd64.Tables{Root: root, Window: p.window},
+		tables: amd64.Tables{Root: root, Second: second, Window: p.window},
 		pages:  p,
 		active: p.word(pa), page: pa,
 	}
@@ -57,6 +68,9 @@ func (s *Space) Close() {
 	kernelCall(kernel.CallRetire, uintptr(s.tables.Root), uintptr(atomic.LoadUint64(s.active)))
 	s.freeGone()
 	s.pages.giveTable(s.tables.Root)
+	if s.tables.Second != 0 {
+		s.pages.giveTable(s.tables.Second)
+	}
 	s.pages.giveTable(s.page)
 }
 

@@ -24,7 +24,7 @@ func memory(count int) *Pages {
 func testSpace(p *Pages) *Space {
 	root, _ := p.takeTable()
 	pa, _ := p.takeTable()
-	return newSpace(p, root, pa)
+	return newSpace(p, root, 0, pa)
 }
 
 const pageSize = amd64.PageSize

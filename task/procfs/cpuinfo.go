@@ -10,8 +10,9 @@ import (
 type CPUID func(leaf, sub uint32) (eax, ebx, ecx, edx uint32)
 
 // CPUInfo returns the content of /proc/cpuinfo for a number of equal CPUs. Every CPU is its own core, and all are in one
-// package. hertz is the frequency of the time-stamp counter.
-func CPUInfo(cpus int, hertz uint64, cpuid CPUID) string {
+// package. hertz is the frequency of the time-stamp counter. isolated means that the CPUs are vulnerable to Meltdown, and that
+// page-table isolation is on.
+func CPUInfo(cpus int, hertz uint64, isolated bool, cpuid CPUID) string {
 	const mega = 1e6
 	most, vendor := cpuid.vendor()
 	family, model, stepping := cpuid.signature()
@@ -19,14 +20,17 @@ func CPUInfo(cpus int, hertz uint64, cpuid CPUID) string {
 	_, b, _, _ := cpuid(1, 0)
 	line := b >> 8 & 0xff * 8 // size of a cache line in bytes
 	name, flags := cpuid.brand(), strings.Join(cpuid.flags(), " ")
-	mhz := float64(hertz) / mega
+	mhz, bugs := float64(hertz)/mega, ""
+	if isolated {
+		flags, bugs = flags+" pti", " cpu_meltdown"
+	}
 	var text strings.Builder
 	for i := range cpus {
 		fmt.Fprintf(&text, "processor\t: %d\nvendor_id\t: %s\ncpu family\t: %d\nmodel\t\t: %d\nmodel name\t: %s\nstepping\t: %d\n",
 			i, vendor, family, model, name, stepping)
 		fmt.Fprintf(&text, "cpu MHz\t\t: %.3f\nphysical id\t: 0\nsiblings\t: %d\ncore id\t\t: %d\ncpu cores\t: %[2]d\n", mhz, cpus, i)
 		fmt.Fprintf(&text, "apicid\t\t: %d\ninitial apicid\t: %[1]d\nfpu\t\t: yes\nfpu_exception\t: yes\ncpuid level\t: %d\nwp\t\t: yes\n", i, most)
-		fmt.Fprintf(&text, "flags\t\t: %s\nbugs\t\t:\nbogomips\t: %.2f\n", flags, 2*mhz)
+		fmt.Fprintf(&text, "flags\t\t: %s\nbugs\t\t:%s\nbogomips\t: %.2f\n", flags, bugs, 2*mhz)
 		fmt.Fprintf(&text, "clflush size\t: %d\ncache_alignment\t: %[1]d\naddress sizes\t: %d bits physical, %d bits virtual\npower management:\n\n",
 			line, physical, virtual)
 	}

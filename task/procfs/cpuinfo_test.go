@@ -29,7 +29,7 @@ func anyCPU(leaf, sub uint32) (a, b, c, d uint32) {
 
 // The file has the keys of Linux's file, except for the keys of features that Loam lacks, and the values that CPUID returns.
 func TestCPUInfo(t *testing.T) {
-	text := CPUInfo(2, 2_500_000_000, anyCPU)
+	text := CPUInfo(2, 2_500_000_000, false, anyCPU)
 	for _, want := range []string{
 		"processor\t: 1\nvendor_id\t: GenuineIntel\ncpu family\t: 26\nmodel\t\t: 18\nmodel name\t: A processor\nstepping\t: 1\n",
 		"cpu MHz\t\t: 2500.000\n", "siblings\t: 2\n", "core id\t\t: 1\n", "cpuid level\t: 7\n", "bogomips\t: 5000.00\n", "clflush size\t: 64\n",
@@ -43,7 +43,7 @@ func TestCPUInfo(t *testing.T) {
 
 // A processor without extended leaves has no name, and the smallest addresses.
 func TestCPUInfoOfOldProcessor(t *testing.T) {
-	text := CPUInfo(1, 1_000_000, func(leaf, sub uint32) (a, b, c, d uint32) {
+	text := CPUInfo(1, 1_000_000, false, func(leaf, sub uint32) (a, b, c, d uint32) {
 		if leaf >= extended {
 			return 0, 0, 0, 0
 		}
@@ -52,6 +52,16 @@ func TestCPUInfoOfOldProcessor(t *testing.T) {
 	for _, want := range []string{"model name\t: unknown\n", "address sizes\t: 36 bits physical, 48 bits virtual\n", "flags\t\t: fpu sse2 ssse3 avx avx2 sha_ni fsrm\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+}
+
+// A processor that is vulnerable to Meltdown has the names that Linux uses for the bug and for its mitigation.
+func TestCPUInfoMeltdown(t *testing.T) {
+	text := CPUInfo(1, 1_000_000, true, anyCPU)
+	for _, want := range []string{"\nbugs\t\t: cpu_meltdown\n", " pti\nbugs"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }

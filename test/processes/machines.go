@@ -91,7 +91,7 @@ func (b *built) onLoam(ctx context.Context, cpus int, w workload) *exec.Cmd {
 }
 
 // parameters is the kernel command line of Linux. Linux prints nothing itself, and its mitigations of processor
-// vulnerabilities are off, since Loam has none either.
+// vulnerabilities are off, since Loam has none on this processor either.
 const parameters = "console=ttyS0 quiet panic=-1 mitigations=off tsc=reliable no_timer_check random.trust_cpu=on audit=0"
 
 func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, error) {

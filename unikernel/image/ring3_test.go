@@ -1,10 +1,13 @@
 package image
 
 import (
+	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +50,57 @@ func TestRing3WithoutFeatures(t *testing.T) {
 		expectRing3(t, image, "copies", "copied 0", "-machine", "q35", "-cpu", model)
 	}
 	expectRing3(t, image, "proof", "user: the processor cannot run programs in ring 3", "-machine", "q35", "-cpu", "qemu64")
+}
+
+// vulnerable is a processor that is vulnerable to Meltdown: QEMU's own, with Intel's name.
+const vulnerable = "max,vendor=GenuineIntel"
+
+// On a vulnerable processor, threads in ring 3 behave as on others, although other code enters ring 3 and the kernel.
+func TestRing3Vulnerable(t *testing.T) {
+	image := bootableOf(t, ring3)
+	for name, want := range map[string]string{
+		"proof":   "proved",
+		"hostile": "hostile 0",
+		"state":   "state 0 true",
+		"xsave":   "state 0 true",
+		"spaces":  "spaces 0 true true true",
+		"copies":  "copied 0",
+		"churn":   "churned true",
+	} {
+		for _, cpus := range []string{"1", "2"} {
+			expectRing3(t, image, name, want, "-machine", "q35", "-smp", cpus, "-cpu", vulnerable)
+		}
+	}
+	expectRing3(t, image, "hostile", "hostile 0", "-machine", "q35", "-cpu", vulnerable+",-smap,-smep,-avx,-avx2")
+}
+
+// On a vulnerable processor, the page tables of ring 3 map only the pages of the kernel that the entry code needs. On other
+// processors, they map the kernel, and there is no area for the entry code.
+func TestRing3Isolated(t *testing.T) {
+	image := bootableOf(t, ring3)
+	const own = "isolated true window false heap false stacks false image false cpu false table true areas true true after false before false code true true\n"
+	const shared = "isolated false window true heap true stacks true image true cpu true table false areas false false after false before false code true true\n"
+	for processor, want := range map[string]string{vulnerable: own, "Skylake-Client-v1": own, "max,vendor=AuthenticAMD": shared, "EPYC": shared} {
+		for _, cpus := range []string{"1", "2"} {
+			expectRing3(t, image, "isolated", want, "-machine", "q35", "-smp", cpus, "-cpu", processor)
+		}
+	}
+}
+
+// The code that is mapped while ring 3 runs is not larger than the kernel assumes.
+func TestIsolatedSize(t *testing.T) {
+	f, err := elf.NewFile(bytes.NewReader(buildOf(t, ring3)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols, err := f.Symbols()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(symbols, func(s elf.Symbol) bool { return s.Name == "runtime.loamIsolated" })
+	if i < 0 || symbols[i].Size > boot.IsolatedSize || symbols[i].Value%16 != 0 {
+		t.Errorf("%+v, want at most %d bytes", symbols[max(i, 0)], boot.IsolatedSize)
+	}
 }
 
 // An ordinary, unmodified Linux program built by the go command runs in ring 3: threads, futexes, memory,

@@ -133,6 +133,9 @@ func (hostLinux) Maps() string {
 // ClockSource implements Platform.
 func (hostLinux) ClockSource(c guest.Config) string { return c.ClockSource }
 
+// Meltdown implements Platform. It is the host's business.
+func (hostLinux) Meltdown() string { return "" }
+
 // hostStream is a standard stream of the host.
 type hostStream struct {
 	fd    uintptr

@@ -31,4 +31,6 @@ type Platform interface {
 	// ClockSource returns the name of the clock source in Linux's terms, or an empty string if it is not
 	// known.
 	ClockSource(c guest.Config) string
+	// Meltdown says in Linux's words whether the CPU is vulnerable to Meltdown, or returns an empty string if it is not known.
+	Meltdown() string
 }

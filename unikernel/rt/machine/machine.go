@@ -123,3 +123,6 @@ func (platform) Maps() string { return "" }
 
 // ClockSource implements rt.Platform. The clock is the time stamp counter, however it is calibrated.
 func (platform) ClockSource(guest.Config) string { return "tsc" }
+
+// Meltdown implements rt.Platform.
+func (platform) Meltdown() string { return kernel.Meltdown() }

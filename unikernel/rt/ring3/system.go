@@ -10,6 +10,7 @@ import (
 	"loam/arch/amd64"
 	"loam/exec"
 	"loam/fs/pseudo"
+	"loam/kernel"
 	"loam/kernel/user"
 	"loam/task"
 	"loam/task/procfs"
@@ -42,7 +43,9 @@ func ShowProcesses(s *task.System, hosted bool) error {
 			Set:  func(text string) error { return procfs.SetPolicy(&s.Blocks, text) },
 		}}
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
-		p.Replaced["cpuinfo"] = func() string { return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), amd64.CPUID) }
+		p.Replaced["cpuinfo"] = func() string {
+			return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), kernel.Isolated(), amd64.CPUID)
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("/proc and /sys: %w", err)

@@ -36,7 +36,7 @@ var userVectors uint8
 // entries are the addresses that the entry code has stored for the kernel; the second one is the entry of vector 0.
 //
 //go:linkname entries loam/kernel.entries
-var entries [7]uintptr
+var entries [10]uintptr
 
 // readDirect and writeDirect are methods of package user.
 //
@@ -55,3 +55,6 @@ func code(number int) []byte {
 	addr := fragment(number)
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), most)
 }
+
+// addressOf returns the address of a variable on the heap.
+func addressOf(p *int) uintptr { return uintptr(unsafe.Pointer(p)) }

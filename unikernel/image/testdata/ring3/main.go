@@ -27,6 +27,10 @@ var cases = map[string]func(){
 	"churn":   churn,
 	"copies":  copies,
 	"program": program,
+
+	"isolated": isolated,
+	"endless":  endless,
+	"idle":     idle,
 }
 
 func main() { cases[os.Args[1]]() }

@@ -10,7 +10,8 @@
 // In ring 0 GS points to the CPU's structure, loam/kernel.cpu. Interrupts use the stack in entry 1 of
 // the CPU's interrupt stack table. That entry points to the end of the thread's frame while a thread
 // runs, and to another area while the kernel runs, so a fault in the kernel overwrites no frame.
-// Entries from ring 3 continue in loam_user_amd64.s. Debug exceptions have a stack of their own: see debug.
+// Entries from ring 3 continue in loam_user_amd64.s. CPUs that are vulnerable to Meltdown enter in
+// loam_isolated_amd64.s. Debug exceptions have a stack of their own: see debug.
 
 #include "go_asm.h"
 #include "textflag.h"
@@ -41,11 +42,11 @@
 // Offsets in loam/kernel.machineCore: the address of the root page table, and the fields of its clock, a
 // loam/kernel/timekeeper.Clock. A test compares them with the Go types.
 #define core_root	0
-#define clock_sequence	32
-#define clock_start	40
-#define clock_base	48
-#define clock_scale	56
-#define clock_wall	64
+#define clock_sequence	40
+#define clock_start	48
+#define clock_base	56
+#define clock_scale	64
+#define clock_wall	72
 
 // Size of loam/arch/amd64.Frame, and offsets of its fields.
 #define frameSize	176
@@ -134,6 +135,12 @@ TEXT runtime·loamStart(SB),NOSPLIT|NOFRAME|TOPFRAME,$0
 	MOVQ	AX, loam∕kernel·entries+48(SB)
 	LEAQ	runtime·loamCrashM(SB), CX
 	MOVQ	CX, g_m(AX)	// this g has an M of its own, because other CPUs may run the program's Ms during a crash
+	LEAQ	runtime·loamIsolated(SB), AX
+	MOVQ	AX, loam∕kernel·entries+56(SB)
+	LEAQ	runtime·loamFast(SB), AX
+	MOVQ	AX, loam∕kernel·entries+64(SB)
+	LEAQ	runtime·loamSlow(SB), AX
+	MOVQ	AX, loam∕kernel·entries+72(SB)
 	LEAQ	loamClockGettime<>(SB), AX
 	MOVQ	AX, runtime·vdsoClockgettimeSym(SB)
 
@@ -204,7 +211,7 @@ TEXT runtime·loamTrap(SB),NOSPLIT|NOFRAME,$0
 	PUSHQ	CX
 	PUSHQ	$0
 	PUSHQ	$vectorSyscall
-	JMP	trap<>(SB)
+	JMP	runtime·loamAnyTrap(SB)
 user:
 	JMP	runtime·loamUserCall(SB)
 
@@ -223,13 +230,14 @@ TEXT call<>(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	JMP	runtime·loamServe(SB)
 
-// trap is the common end of loamVectors and loamTrap. The processor's part of the frame, the error code
+// loamAnyTrap is the common end of loamVectors and loamTrap. The processor's part of the frame, the error code
 // and the vector are on the stack already.
-TEXT trap<>(SB),NOSPLIT|NOFRAME,$0
+TEXT runtime·loamAnyTrap(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	CLD
 	TESTB	$3, frame_cs(SP)
 	JEQ	kernel
+	SWAPGS
 	JMP	runtime·loamUserTrap(SB)
 kernel:
 	CMPQ	cpu_copying(GS), $0
@@ -369,10 +377,10 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	XORL	BX, BX
 	JMP	leave<>(SB)
 fails:
-	JMP	crash<>(SB)
+	JMP	runtime·loamCrash(SB)
 
-// crash ends the machine after an unexpected trap in the kernel. It uses the current stack.
-TEXT crash<>(SB),NOSPLIT|NOFRAME,$0
+// loamCrash ends the machine after an unexpected trap in the kernel. It uses the current stack.
+TEXT runtime·loamCrash(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$0, cpu_copying(GS)
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14
@@ -393,7 +401,7 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	SHRQ	$32, DX
 	MOVL	$0xc0000101, CX	// IA32_GS_BASE
 	WRMSR
-	JMP	crash<>(SB)
+	JMP	runtime·loamCrash(SB)
 
 // debug handles debug exceptions, on a stack of their own. It moves the processor's part of the frame to the stack
 // of other exceptions (entry 1 of the interrupt stack table) and continues as for them.
@@ -436,7 +444,7 @@ move:
 	PUSHQ	debug_vector(AX)
 	MOVQ	debug_cx(AX), CX
 	MOVQ	debug_ax(AX), AX
-	JMP	trap<>(SB)
+	JMP	runtime·loamAnyTrap(SB)
 delayed:
 	XORL	AX, AX
 	MOVQ	AX, DR6
@@ -511,11 +519,11 @@ wait:
 	PCALIGN	$16; \
 	PUSH(0); \
 	PUSH(n); \
-	JMP	trap<>(SB)
+	JMP	runtime·loamAnyTrap(SB)
 #define VECTOR_WITH_CODE(n) \
 	PCALIGN	$16; \
 	PUSH(n); \
-	JMP	trap<>(SB)
+	JMP	runtime·loamAnyTrap(SB)
 #define VECTOR_LAST(n) \
 	PCALIGN	$16; \
 	PUSH(0); \

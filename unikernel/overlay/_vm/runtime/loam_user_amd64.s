@@ -255,9 +255,9 @@ bases:
 	ORQ	$flagsAlways, frame_flags(SP)
 	CMPQ	frame_vector(SP), $vectorSyscall
 	JEQ	fast
-	JMP	slow<>(SB)
+	JMP	runtime·loamSlow(SB)
 fast:
-	JMP	fast<>(SB)
+	JMP	runtime·loamFast(SB)
 wild:
 	MOVL	$vectorProtection, AX
 	MOVQ	AX, frame_vector(DI)
@@ -278,8 +278,9 @@ stay:
 	STI
 	RET
 
-// slow enters ring 3 by IRET, with all registers of the frame at SP.
-TEXT slow<>(SB),NOSPLIT|NOFRAME,$0
+// loamSlow enters ring 3 by IRET, with all registers of the frame at SP. On a CPU that is vulnerable to Meltdown, a jump to
+// loam_isolated_amd64.s replaces its first instruction (kernel/isolation.go).
+TEXT runtime·loamSlow(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$userCode, frame_cs(SP)
 	MOVQ	$userData, frame_ss(SP)
 	CMPQ	page_control(SP), $0
@@ -299,8 +300,9 @@ plain:
 	ADDQ	$16, SP
 	IRETQ
 
-// fast enters ring 3 by SYSRET after a system call: the program expects CX and R11 to be overwritten.
-TEXT fast<>(SB),NOSPLIT|NOFRAME,$0
+// loamFast enters ring 3 by SYSRET after a system call: the program expects CX and R11 to be overwritten. Its first
+// instructions are replaced as those of loamSlow.
+TEXT runtime·loamFast(SB),NOSPLIT|NOFRAME,$0
 	POP_REGISTERS
 	MOVQ	16(SP), CX
 	MOVQ	32(SP), R11
@@ -485,23 +487,22 @@ TEXT runtime·loamUserCall(SB),NOSPLIT|NOFRAME,$0
 	PUSH_REGISTERS
 	MOVQ	SP, DI
 	MOVQ	cpu_stack(GS), SP
-	JMP	back<>(SB)	// SYSCALL has cleared the flags of ring 3 (MSRFlagMask)
+	JMP	runtime·loamUserBack(SB)	// SYSCALL has cleared the flags of ring 3 (MSRFlagMask)
 
-// loamUserTrap handles exceptions and interrupts that occur in ring 3. trap (loam_entry_amd64.s) has stored
-// the whole frame at SP.
+// loamUserTrap handles exceptions and interrupts that occur in ring 3. loamAnyTrap (loam_entry_amd64.s) has stored
+// the whole frame at SP, and has executed SWAPGS.
 TEXT runtime·loamUserTrap(SB),NOSPLIT|NOFRAME,$0
-	SWAPGS
 	MOVQ	SP, DI
 	MOVQ	cpu_stack(GS), SP
 	// Clear the flags of ring 3 that the processor does not clear on entry, such as AC, which would
 	// suspend SMAP.
 	PUSHQ	$2
 	POPFQ
-	JMP	back<>(SB)
+	JMP	runtime·loamUserBack(SB)
 
-// back returns from enter to the goroutine after ring 3 was left. DI is the address of the context, and SP
+// loamUserBack returns from enter to the goroutine after ring 3 was left. DI is the address of the context, and SP
 // is the CPU's stack.
-TEXT back<>(SB),NOSPLIT|NOFRAME,$0
+TEXT runtime·loamUserBack(SB),NOSPLIT|NOFRAME,$0
 	MOVL	$0, page_cpu(DI)
 	CMPB	loam∕kernel·userVectors(SB), $vectorsSSE
 	JCS	all
