@@ -16,6 +16,7 @@ func TestFileSystem(t *testing.T) {
 	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
 	t.Run("trusted attributes", func(t *testing.T) {
 		fstest.TestTrusted(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+		fstest.TestACL(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10}) })
 	})
 }
 
