@@ -44,6 +44,12 @@ func TestLinuxTrustedAttributes(t *testing.T) {
 	compareC(t, "xattr")
 }
 
+// Access control lists say who may use files, and renames leave whiteouts, as on Linux.
+func TestLinuxAccessControlLists(t *testing.T) {
+	asRoot(t, "its processes become other users")
+	compareC(t, "acl")
+}
+
 // asRoot skips a test unless it runs as root: its program needs a privilege on the host.
 func asRoot(t *testing.T, why string) {
 	t.Helper()

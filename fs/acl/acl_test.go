@@ -197,7 +197,7 @@ func TestFormats(t *testing.T) {
 		value []byte
 		err   error
 	}{
-		{nil, linux.EINVAL}, {outside[:3], linux.EINVAL}, {outside[:11], linux.EINVAL}, {onDisk, linux.EOPNOTSUPP},
+		{nil, nil}, {outside[:3], linux.EINVAL}, {outside[:11], linux.EINVAL}, {onDisk, linux.EOPNOTSUPP},
 		{outside[:12], linux.EINVAL}, {append(bytes.Clone(outside), outside[4:12]...), linux.EINVAL},
 	} {
 		if _, err := Parse(c.value); err != c.err {

@@ -38,7 +38,7 @@ func (l Lists) Named(name string) List {
 	return l.Access
 }
 
-// Parse decodes the value of an attribute. A value without entries is the empty List. Errors: EOPNOTSUPP for another version of the
+// Parse decodes the value of an attribute. A value without entries, or without any byte, is the empty List. Errors: EOPNOTSUPP for another version of the
 // format, EINVAL.
 func Parse(value []byte) (List, error) {
 	all, err := decode(value)
@@ -60,6 +60,8 @@ func WellFormed(value []byte) error {
 
 func decode(value []byte) ([]entry, error) {
 	switch {
+	case len(value) == 0:
+		return nil, nil
 	case len(value) < 4:
 		return nil, linux.EINVAL
 	case binary.LittleEndian.Uint32(value) != version:
