@@ -1,6 +1,10 @@
 package fs
 
-import "slices"
+import (
+	"slices"
+
+	"loam/fs/acl"
+)
 
 // Credentials are the IDs that determine access to files (credentials(7)), and the rights beyond the permission bits.
 type Credentials struct {
@@ -44,8 +48,8 @@ const (
 	ToRead
 )
 
-// May reports whether a file's permission bits allow w (path_resolution(7)). With Override everything is allowed,
-// except to execute a file without any execute permission.
+// May reports whether a file's permission bits, and its access control list if there is one, allow w (path_resolution(7), acl(5)).
+// With Override everything is allowed, except to execute a file without any execute permission.
 func (c *Credentials) May(a Attr, w Wish) bool {
 	if c.has(Override) {
 		return w&ToExecute == 0 || a.Mode.Type() == Dir || a.Mode&0o111 != 0
@@ -53,10 +57,13 @@ func (c *Credentials) May(a Attr, w Wish) bool {
 	if c.has(ReadSearch) && w&ToWrite == 0 && (w&ToExecute == 0 || a.Mode.Type() == Dir) {
 		return true
 	}
+	const groupBits = 0o070 // without them, Linux does not look at the list
 	bits := a.Mode
 	switch {
 	case c.UID == a.UID:
 		bits >>= 6
+	case a.ACL != acl.Set{} && a.Mode&groupBits != 0 && a.ACL.Lists().Access != "":
+		return a.ACL.Lists().Access.Allows(acl.User{UID: c.UID, GID: c.GID, Groups: c.Groups}, a.UID, a.GID, uint16(w))
 	case c.inGroup(a.GID):
 		bits >>= 3
 	}

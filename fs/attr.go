@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs/acl"
 )
 
 // Mode is the st_mode of inode(7): the file type and the permission bits.
@@ -39,7 +40,7 @@ func Tick(t time.Time) Time {
 	return Time(n - n%linux.Tick)
 }
 
-// Attr holds the attributes that stat(2) returns. It is comparable.
+// Attr holds the attributes that stat(2) returns, and the access control lists. It is comparable.
 type Attr struct {
 	Inode     uint64 // inode number, unique in the file system while the file exists
 	Mode      Mode
@@ -52,6 +53,7 @@ type Attr struct {
 	Access    Time
 	Modify    Time // time of the last change of the content
 	Status    Time // time of the last change of content or attributes (st_ctime)
+	ACL       acl.Set
 }
 
 // Device is a device number.
@@ -82,13 +84,16 @@ const (
 	SetSize
 	SetAccess
 	SetModify
+	SetAccessList  // the access list, and the permission bits that correspond to it; only of a Controlled
+	SetDefaultList // only of a Controlled
 )
 
-// Change is a change of attributes by chmod(2), chown(2), truncate(2) or utimensat(2). The file system
-// sets the status time itself.
+// Change is a change of attributes by chmod(2), chown(2), truncate(2), utimensat(2), or setxattr(2) of an access control list. The
+// file system sets the status time itself.
 type Change struct {
 	Fields         Fields
-	Mode           Mode // permission bits only
+	Mode           Mode // permission bits only; with SetAccessList, the bits that the file may keep
+	List           acl.List
 	UID, GID       uint32
 	Size           int64
 	Access, Modify Time

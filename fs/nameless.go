@@ -62,7 +62,7 @@ func (v *View) OpenNameless(mode Mode) (*File, error) {
 	if !ok {
 		return nil, linux.EOPNOTSUPP
 	}
-	n, err := maker.MakeNameless(mode, Owner{v.Who.UID, v.Who.GID}, ToSeal)
+	n, err := maker.MakeNameless(mode, v.owner(), ToSeal)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,10 @@ func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, e
 	if flags&Exclusive != 0 {
 		use = ToKeep
 	}
-	mode, owner := v.newIn(place, dir, Regular|mode&Permissions)
+	mode, owner, err := v.newIn(place, dir, Regular|mode&Permissions)
+	if err != nil {
+		return nil, err
+	}
 	n, err := maker.MakeNameless(mode, owner, use)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package fs
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/fs/acl"
+)
 
 // Creating, renaming and removing names. Each call resolves the path up to the last name, checks
 // permissions on the directory, and calls the file system.
@@ -38,22 +41,39 @@ func (v *View) vacant(at Place, path string, wantDir bool) (target, Directory, e
 
 // makeIn creates the file of a target, in its directory. The file is owned by v's user.
 func (v *View) makeIn(t target, dir Directory, mode Mode, d Device) (Node, error) {
-	mode, owner := v.newIn(t.dir, dir, mode)
+	mode, owner, err := v.newIn(t.dir, dir, mode)
+	if err != nil {
+		return nil, err
+	}
 	return dir.Make(t.name, mode, owner, d)
 }
 
-// newIn returns the mode and the owner of a new file. It applies the umask. In a directory with the
-// set-group-ID bit, the file inherits the directory's group (inode(7)).
-func (v *View) newIn(at Place, dir Directory, mode Mode) (Mode, Owner) {
-	owner := Owner{v.Who.UID, v.Who.GID}
-	mode &^= v.Umask & 0o777
-	if a := at.guard(dir); a.Mode&SetGID != 0 {
+func (v *View) owner() Owner { return Owner{UID: v.Who.UID, GID: v.Who.GID} }
+
+// newIn returns the mode and the owner of a new file. The umask applies, or the default list of the directory (acl(5)). In a
+// directory with the set-group-ID bit, the file inherits the directory's group (inode(7)). Errors: EIO.
+func (v *View) newIn(at Place, dir Directory, mode Mode) (Mode, Owner, error) {
+	owner := v.owner()
+	a := at.guard(dir)
+	if a.Mode&SetGID != 0 {
 		owner.GID = a.GID
 		if mode.Type() == Dir {
 			mode |= SetGID
 		}
 	}
-	return mode, owner
+	inherited := a.ACL.Lists().Default
+	switch inherited {
+	case "":
+		return mode &^ (v.Umask & 0o777), owner, nil
+	case acl.Unreadable:
+		return mode, owner, linux.EIO
+	}
+	bits, access := inherited.Create(uint16(mode & 0o777))
+	if mode.Type() != Dir {
+		inherited = ""
+	}
+	owner.ACL = acl.Lists{Access: access, Default: inherited}.Set()
+	return mode&^0o777 | Mode(bits), owner, nil
 }
 
 // made returns a function that reports a created file to the watcher and passes on the error.
@@ -75,7 +95,7 @@ func (v *View) Mkdir(at Place, path string, mode Mode) error {
 	return v.made(dir, t.name)(v.makeIn(t, dir, Dir|mode&(0o777|Sticky), Device{}))
 }
 
-// Mknod implements mknodat(2) for regular files, FIFOs, sockets, and for user 0 devices.
+// Mknod implements mknodat(2) for regular files, FIFOs, sockets and whiteouts, and for user 0 devices.
 func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if mode.Type() == 0 {
 		mode |= Regular
@@ -91,7 +111,8 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 	if err != nil {
 		return err
 	}
-	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice || kind == BlockDevice) {
+	whiteout := mode.Type() == CharDevice && d == (Device{})
+	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
 		return linux.EPERM
 	}
 	return v.made(dir, t.name)(v.makeIn(t, dir, mode&(TypeMask|Permissions), d))
@@ -109,7 +130,7 @@ func (v *View) Symlink(text string, at Place, path string) error {
 	if err != nil {
 		return err
 	}
-	return v.made(dir, t.name)(dir.Symlink(t.name, text, Owner{v.Who.UID, v.Who.GID}))
+	return v.made(dir, t.name)(dir.Symlink(t.name, text, v.owner()))
 }
 
 // Readlink implements readlinkat(2).
@@ -222,7 +243,7 @@ func (v *View) Rmdir(at Place, path string) error {
 // Rename implements renameat2(2). Errors: EXDEV across mounts, EBUSY for ".", "..", the root or a mount point,
 // EPERM, EACCES, EROFS, and those of Directory.Rename.
 func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags RenameFlags) error {
-	if flags&^(RenameNoReplace|RenameExchange) != 0 || flags == RenameNoReplace|RenameExchange {
+	if flags&^(RenameNoReplace|RenameExchange|RenameWhiteout) != 0 || flags&RenameExchange != 0 && flags != RenameExchange {
 		return linux.EINVAL
 	}
 	from, err := v.walk(at, path, never)
@@ -246,10 +267,34 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	if err != nil {
 		return err
 	}
-	if err = dir.Rename(from.name, into, to.name, flags); err == nil {
+	if err = v.rename(from, dir, into, to.name, flags); err == nil {
 		v.Tree.notifyMoved(from, to, dir, into, flags)
 	}
 	return err
+}
+
+// Whiteouter is a Directory whose file system can store whiteouts: character devices with the number 0. In an upper layer of an
+// overlay, a whiteout hides the file with the same name in the lower layers.
+type Whiteouter interface {
+	Directory
+	// RenameWhiteout is like Rename, and atomically creates a whiteout at the old name.
+	RenameWhiteout(name string, to Directory, newName string, flags RenameFlags, owner Owner) error
+}
+
+// rename moves a name to another directory (the parameter into). Errors: EINVAL for a whiteout if the file system has none.
+func (v *View) rename(from target, dir, into Directory, newName string, flags RenameFlags) error {
+	if flags&RenameWhiteout == 0 {
+		return dir.Rename(from.name, into, newName, flags)
+	}
+	w, ok := dir.(Whiteouter)
+	if !ok {
+		return linux.EINVAL
+	}
+	_, owner, err := v.newIn(from.dir, dir, CharDevice)
+	if err != nil {
+		return err
+	}
+	return w.RenameWhiteout(from.name, into, newName, flags&^RenameWhiteout, owner)
 }
 
 // arriving checks that v may move the file of one target (from) to the last name of

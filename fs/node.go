@@ -1,5 +1,7 @@
 package fs
 
+import "loam/fs/acl"
+
 // The interfaces that a file system implements. The capabilities of a file beyond Node are given by the
 // interfaces that its node implements: Directory, Link, and others.
 
@@ -29,8 +31,11 @@ type Node interface {
 	Open(Flags) (Handle, error)
 }
 
-// Owner is the owner of a new file.
-type Owner struct{ UID, GID uint32 }
+// Owner is the owner of a new file, with its access control lists. Only a directory that is Controlled gives files lists.
+type Owner struct {
+	UID, GID uint32
+	ACL      acl.Set
+}
 
 // RenameFlags are the flags of renameat2(2).
 type RenameFlags uint32
@@ -39,6 +44,7 @@ type RenameFlags uint32
 const (
 	RenameNoReplace RenameFlags = 1 << iota // fail with EEXIST if the new name exists
 	RenameExchange                          // exchange the two files atomically
+	RenameWhiteout                          // leave a whiteout at the old name; Directory.Rename is not called with it: see Whiteouter
 )
 
 // Directory is a node that contains names. A name has 1 to MaxName bytes, contains no slash or NUL, and

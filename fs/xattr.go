@@ -5,9 +5,10 @@ import (
 	"strings"
 
 	"loam/abi/linux"
+	"loam/fs/acl"
 )
 
-// Extended attributes (xattr(7)) of the classes "user", "trusted" and "security".
+// Extended attributes (xattr(7)) of the classes "user", "trusted" and "security", and access control lists: see acl.go.
 
 // XattrFlags are the flags of setxattr(2).
 type XattrFlags uint32
@@ -19,7 +20,7 @@ const (
 )
 
 // Attributed is a Node that stores extended attributes. The caller has checked permissions and names. A file system that
-// cannot store a class returns EOPNOTSUPP.
+// cannot store a class returns EOPNOTSUPP. Access control lists are no attributes here: see Controlled.
 type Attributed interface {
 	Node
 	// Xattr returns a value, which the caller must not modify. Errors: ENODATA.
@@ -34,6 +35,9 @@ type Attributed interface {
 
 // Xattr implements getxattr(2). Errors: ENODATA, EACCES, EOPNOTSUPP, EINVAL.
 func (v *View) Xattr(p Place, name string) ([]byte, error) {
+	if acl.Is(name) {
+		return v.list(p, name)
+	}
 	n, err := v.attributed(p, name, ToRead)
 	if err != nil {
 		return nil, err
@@ -44,6 +48,9 @@ func (v *View) Xattr(p Place, name string) ([]byte, error) {
 // SetXattr implements setxattr(2). Errors: EROFS, EPERM, EACCES, EOPNOTSUPP, EINVAL, and those of
 // Attributed.
 func (v *View) SetXattr(p Place, name string, value []byte, flags XattrFlags) error {
+	if acl.Is(name) {
+		return v.setList(p, name, value)
+	}
 	if name == CapabilityXattr && p.writable() == nil && !linux.ValidVfsCapData(value) {
 		return linux.EINVAL
 	}
@@ -58,6 +65,9 @@ func (v *View) SetXattr(p Place, name string, value []byte, flags XattrFlags) er
 
 // RemoveXattr implements removexattr(2). Errors: those of SetXattr.
 func (v *View) RemoveXattr(p Place, name string) error {
+	if acl.Is(name) {
+		return v.removeList(p, name)
+	}
 	return v.changeXattr(p, name, func(n Attributed) error { return n.RemoveXattr(name) })
 }
 
@@ -85,7 +95,7 @@ func (v *View) Xattrs(p Place) []string {
 	if !v.Who.has(Administer) {
 		list = slices.DeleteFunc(list, func(name string) bool { return strings.HasPrefix(name, trustedXattr) })
 	}
-	return list
+	return append(p.Node.Attr().ACL.Lists().Names(), list...)
 }
 
 // Classes of extended attributes. The name of an attribute begins with its class.

@@ -71,6 +71,12 @@ huge pages: the child ends with status 0
 	}
 }
 
+// Access control lists say who may use files, and renames leave whiteouts, as on Linux.
+func TestLinuxAccessControlLists(t *testing.T) {
+	asRoot(t, "its processes become other users")
+	compareC(t, "acl")
+}
+
 // asRoot skips a test unless it runs as root: its program needs a privilege on the host.
 func asRoot(t *testing.T, why string) {
 	t.Helper()

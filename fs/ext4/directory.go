@@ -174,9 +174,6 @@ func (d directory) make(name string, mode fs.Mode, owner fs.Owner, fill func(*op
 			i.SetLinks(2)
 			n.addLink()
 		}
-		if err := o.inherit(n.i, i); err != nil {
-			return err
-		}
 		if err := fill(o, ino, i); err != nil {
 			return err
 		}

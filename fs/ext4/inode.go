@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"loam/fs"
+	"loam/fs/acl"
 	"loam/fs/ext4/disk"
 )
 
@@ -47,7 +48,10 @@ func (o *op) newInode(parent uint32, mode fs.Mode, owner fs.Owner) (uint32, disk
 		i.SetFlags(disk.FlagExtents)
 		disk.InitExtents(i.Area(), 0)
 	}
-	return ino, i, nil
+	if owner.ACL != (acl.Set{}) {
+		err = o.setACL(ino, i, owner.ACL)
+	}
+	return ino, i, err
 }
 
 // clearTable makes an empty image of the block of a new inode, if no other inode in the block is in use and the block is not
@@ -90,7 +94,7 @@ func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
 	a := fs.Attr{
 		Inode: uint64(ino), Mode: fs.Mode(i.Mode()), Links: uint32(i.Links()), UID: i.UID(), GID: i.GID(),
 		Size: int64(i.Size() & (1<<63 - 1)), Blocks: int64(i.Sectors(s.geometry)) + s.delayedSectors(ino), BlockSize: int64(s.geometry.BlockSize),
-		Access: timeOf(i, disk.AccessTime), Modify: timeOf(i, disk.ModifyTime), Status: timeOf(i, disk.StatusTime),
+		Access: timeOf(i, disk.AccessTime), Modify: timeOf(i, disk.ModifyTime), Status: timeOf(i, disk.StatusTime), ACL: s.acl(i),
 	}
 	if kind := a.Mode.Type(); kind == fs.CharDevice || kind == fs.BlockDevice {
 		a.Device.Major, a.Device.Minor = i.Device()

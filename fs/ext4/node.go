@@ -119,7 +119,7 @@ func (n node) Change(c fs.Change) error {
 		}
 		i, err := o.attributesOf(n.ino)
 		if err == nil {
-			o.change(i, c)
+			err = o.change(n.ino, i, c)
 		}
 		return err
 	})
@@ -151,8 +151,7 @@ func (r regular) resize(c fs.Change) error {
 			return err
 		}
 		o.touch(i, true)
-		o.change(i, c)
-		return nil
+		return o.change(r.ino, i, c)
 	})
 	if err != nil || !steps {
 		return err
@@ -224,11 +223,12 @@ func (t *tree) clear(logical uint64, from, to int) error {
 	return nil
 }
 
-// change changes attributes other than the size.
-func (o *op) change(i disk.Inode, c fs.Change) {
-	if c.Fields&fs.SetMode != 0 {
-		i.SetMode(uint16(fs.Mode(i.Mode()).Type() | c.Mode&fs.Permissions))
-		o.changeMode(i)
+// change changes attributes other than the size. Errors: ENOSPC.
+func (o *op) change(ino uint32, i disk.Inode, c fs.Change) error {
+	if c.Fields&(fs.SetMode|fs.SetAccessList|fs.SetDefaultList) != 0 {
+		if err := o.protect(ino, i, c); err != nil {
+			return err
+		}
 	}
 	if c.Fields&fs.SetOwner != 0 {
 		i.SetUID(c.UID)
@@ -247,6 +247,7 @@ func (o *op) change(i disk.Inode, c fs.Change) {
 	set(fs.SetAccess, disk.AccessTime, c.Access)
 	set(fs.SetModify, disk.ModifyTime, c.Modify)
 	o.touch(i, false)
+	return nil
 }
 
 // Target implements fs.Link.

@@ -22,6 +22,16 @@ type moving struct {
 
 // Rename implements fs.Directory.
 func (d directory) Rename(name string, to fs.Directory, newName string, flags fs.RenameFlags) error {
+	return d.rename(name, to, newName, flags, nil)
+}
+
+// RenameWhiteout implements fs.Whiteouter.
+func (d directory) RenameWhiteout(name string, to fs.Directory, newName string, flags fs.RenameFlags, owner fs.Owner) error {
+	return d.rename(name, to, newName, flags, &owner)
+}
+
+// rename renames a file. With an owner, it creates a whiteout of this owner at the old name.
+func (d directory) rename(name string, to fs.Directory, newName string, flags fs.RenameFlags, whiteout *fs.Owner) error {
 	into, ok := to.(directory)
 	if !ok || into.s != d.s {
 		return linux.EXDEV
@@ -42,7 +52,7 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 		if flags&fs.RenameExchange != 0 {
 			err = m.exchange()
 		} else {
-			reap, err = m.move()
+			reap, err = m.move(whiteout)
 		}
 		o.touch(m.from.i, true)
 		o.touch(m.into.i, true)
@@ -174,8 +184,8 @@ func (m *moving) exchange() error {
 	return m.reparent(b, m.thereI, m.into, m.from)
 }
 
-// move enters the new name, or changes its inode, and removes the old name.
-func (m *moving) move() (reap node, err error) {
+// move enters the new name, or changes its inode, and removes the old name or makes it the name of a new whiteout.
+func (m *moving) move(whiteout *fs.Owner) (reap node, err error) {
 	kind := disk.TypeOf(m.i.Mode())
 	if m.there {
 		if err := m.into.relink(m.target, m.old.entry.Inode, kind); err != nil {
@@ -196,8 +206,23 @@ func (m *moving) move() (reap node, err error) {
 	if m.old, err = m.from.find(m.name); err != nil { // the name may have moved when a block was split
 		return node{}, err
 	}
-	if err := m.from.remove(m.old); err != nil {
+	if whiteout != nil {
+		err = m.hide(*whiteout)
+	} else {
+		err = m.from.remove(m.old)
+	}
+	if err != nil {
 		return node{}, err
 	}
 	return reap, m.reparent(m.old.entry.Inode, m.i, m.from, m.into)
+}
+
+// hide makes the old name the name of a new whiteout.
+func (m *moving) hide(owner fs.Owner) error {
+	ino, i, err := m.o.newInode(m.from.ino, fs.CharDevice, owner)
+	if err != nil {
+		return err
+	}
+	i.SetLinks(1)
+	return m.from.relink(m.old, ino, disk.TypeOf(i.Mode()))
 }

@@ -8,6 +8,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/acl"
 )
 
 // machine runs a script.
@@ -86,20 +87,22 @@ func init() {
 		"mknod": {2, func(m *machine, w []string) error {
 			return m.view.Mknod(m.view.Dir, w[0], m.mode(w[1], 0), fs.DeviceOf(uint64(m.number(w[2], 0))))
 		}},
-		"symlink":  {2, func(m *machine, w []string) error { return m.view.Symlink(w[0], m.view.Dir, w[1]) }},
-		"readlink": {2, (*machine).readlink},
-		"link":     {2, (*machine).link},
-		"rm":       {1, func(m *machine, w []string) error { return m.view.Unlink(m.view.Dir, w[0]) }},
-		"rmdir":    {1, func(m *machine, w []string) error { return m.view.Rmdir(m.view.Dir, w[0]) }},
-		"mv":       {2, func(m *machine, w []string) error { return m.rename(w, 0) }},
-		"mvnew":    {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameNoReplace) }},
-		"exchange": {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameExchange) }},
-		"write":    {2, func(m *machine, w []string) error { return m.put(w, fs.Truncate) }},
-		"append":   {2, func(m *machine, w []string) error { return m.put(w, fs.Append) }},
-		"read":     {1, (*machine).get},
-		"ls":       {1, (*machine).list},
-		"stat":     {2, func(m *machine, w []string) error { return m.stat(w, true) }},
-		"lstat":    {2, func(m *machine, w []string) error { return m.stat(w, false) }},
+		"symlink":     {2, func(m *machine, w []string) error { return m.view.Symlink(w[0], m.view.Dir, w[1]) }},
+		"readlink":    {2, (*machine).readlink},
+		"link":        {2, (*machine).link},
+		"rm":          {1, func(m *machine, w []string) error { return m.view.Unlink(m.view.Dir, w[0]) }},
+		"rmdir":       {1, func(m *machine, w []string) error { return m.view.Rmdir(m.view.Dir, w[0]) }},
+		"mv":          {2, func(m *machine, w []string) error { return m.rename(w, 0) }},
+		"mvnew":       {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameNoReplace) }},
+		"exchange":    {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameExchange) }},
+		"whiteout":    {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameWhiteout) }},
+		"whiteoutnew": {2, func(m *machine, w []string) error { return m.rename(w, fs.RenameWhiteout|fs.RenameNoReplace) }},
+		"write":       {2, func(m *machine, w []string) error { return m.put(w, fs.Truncate) }},
+		"append":      {2, func(m *machine, w []string) error { return m.put(w, fs.Append) }},
+		"read":        {1, (*machine).get},
+		"ls":          {1, (*machine).list},
+		"stat":        {2, func(m *machine, w []string) error { return m.stat(w, true) }},
+		"lstat":       {2, func(m *machine, w []string) error { return m.stat(w, false) }},
 		"chmod": {2, func(m *machine, w []string) error {
 			return m.change(w[0], fs.Change{Fields: fs.SetMode, Mode: m.mode(w[1], 0)})
 		}},
@@ -122,8 +125,16 @@ func init() {
 		"getx":   {3, (*machine).getXattr},
 		"lsx":    {1, (*machine).listXattrs},
 		"rmx":    {2, (*machine).removeXattr},
-		"flink":  {2, func(m *machine, w []string) error { return m.view.Link(m.files[w[0]].Place(), m.view.Dir, w[1]) }},
-		"fcut":   {2, func(m *machine, w []string) error { return m.files[w[0]].Truncate(m.number(w[1], 0)) }},
+		"setacl": {2, func(m *machine, w []string) error { return m.setList(w, acl.Access) }},
+		"getacl": {2, func(m *machine, w []string) error { return m.getList(w, acl.Access) }},
+		"rmacl":  {1, func(m *machine, w []string) error { return m.removeXattr([]string{w[0], acl.Access}) }},
+
+		"setdefault": {2, func(m *machine, w []string) error { return m.setList(w, acl.Default) }},
+		"getdefault": {2, func(m *machine, w []string) error { return m.getList(w, acl.Default) }},
+		"rmdefault":  {1, func(m *machine, w []string) error { return m.removeXattr([]string{w[0], acl.Default}) }},
+
+		"flink": {2, func(m *machine, w []string) error { return m.view.Link(m.files[w[0]].Place(), m.view.Dir, w[1]) }},
+		"fcut":  {2, func(m *machine, w []string) error { return m.files[w[0]].Truncate(m.number(w[1], 0)) }},
 	}
 }
 

@@ -499,7 +499,7 @@ var scripts = []struct{ name, script string }{
 		setx c user v -> EOPNOTSUPP
 		setx c other.n v -> EOPNOTSUPP
 		getx c other.n v -> EOPNOTSUPP
-		setx c system.posix_acl_access v -> EOPNOTSUPP
+		setx c system.n v -> EOPNOTSUPP
 		as 1001:100
 		rmx c security.n -> EPERM
 		as 0

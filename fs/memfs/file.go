@@ -85,6 +85,7 @@ func (f *file) retire() {
 	if f.retired() {
 		f.release()
 		f.dropXattrs()
+		f.xattrs.values = nil
 		f.system.files.Add(-1)
 	}
 }
@@ -117,8 +118,7 @@ func (f *file) Change(c fs.Change) error {
 		}
 		f.attr.Modify = f.system.now()
 	}
-	f.change(c)
-	return nil
+	return f.change(c)
 }
 
 // resize changes the size. Errors: ENOSPC, EPERM.

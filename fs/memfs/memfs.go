@@ -125,8 +125,9 @@ func (n *node) init(m *FileSystem, mode fs.Mode, owner fs.Owner) {
 	n.system = m
 	n.attr = fs.Attr{
 		Inode: m.inode.Add(1), Mode: mode, UID: owner.UID, GID: owner.GID, BlockSize: pageSize,
-		Access: now, Modify: now, Status: now,
+		Access: now, Modify: now, Status: now, ACL: owner.ACL,
 	}
+	n.takeLists()
 }
 
 // Attr implements fs.Node.
@@ -148,15 +149,14 @@ func (n *node) Change(c fs.Change) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.change(c)
-	return nil
+	return n.change(c)
 }
 
-// change changes all attributes but the size. The caller holds mu.
-func (n *node) change(c fs.Change) {
+// change changes all attributes but the size. The caller holds mu. Errors: those of protect.
+func (n *node) change(c fs.Change) error {
 	a := &n.attr
-	if c.Fields&fs.SetMode != 0 {
-		a.Mode = a.Mode.Type() | c.Mode&fs.Permissions
+	if err := n.protect(c); err != nil {
+		return err
 	}
 	if c.Fields&fs.SetOwner != 0 {
 		a.UID = c.UID
@@ -171,6 +171,7 @@ func (n *node) change(c fs.Change) {
 		a.Modify = c.Modify
 	}
 	a.Status = n.system.now()
+	return nil
 }
 
 // touch updates the status time, and with content also the modification time.

@@ -16,6 +16,7 @@ func TestFileSystem(t *testing.T) {
 	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
 	t.Run("trusted attributes", func(t *testing.T) {
 		fstest.TestTrusted(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+		fstest.TestACL(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10}) })
 	})
 }
 
@@ -230,5 +231,30 @@ func TestMoveToPageCache(t *testing.T) {
 	}
 	if u := m.Usage(); memory.Used() != 0 || u.BlocksFree != u.Blocks {
 		t.Errorf("%d pages are left, usage %+v", memory.Used(), u)
+	}
+}
+
+// A directory that was removed while it was open still has its attributes, which take no space.
+func TestAttributesOfRemovedDirectory(t *testing.T) {
+	v := newView(memfs.Config{Bytes: 4096})
+	must := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		must(t, v.Mkdir(v.Dir, "d", 0o755))
+		p, err := v.Lookup(v.Dir, "d", true)
+		must(t, err)
+		must(t, v.SetXattr(p, "user.n", []byte("v"), 0))
+		must(t, v.Rmdir(v.Dir, "d"))
+		if got, err := v.Xattr(p, "user.n"); string(got) != "v" || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+		if err := v.SetXattr(p, "user.m", nil, 0); err != linux.ENOENT {
+			t.Errorf("another attribute: %v", err)
+		}
+		must(t, v.RemoveXattr(p, "user.n"))
 	}
 }

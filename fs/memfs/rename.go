@@ -7,6 +7,16 @@ import (
 
 // Rename implements fs.Directory.
 func (d *directory) Rename(name string, to fs.Directory, newName string, flags fs.RenameFlags) error {
+	return d.rename(name, to, newName, flags, nil)
+}
+
+// RenameWhiteout implements fs.Whiteouter.
+func (d *directory) RenameWhiteout(name string, to fs.Directory, newName string, flags fs.RenameFlags, owner fs.Owner) error {
+	return d.rename(name, to, newName, flags, &owner)
+}
+
+// rename renames a file. With an owner, it creates a whiteout of this owner at the old name.
+func (d *directory) rename(name string, to fs.Directory, newName string, flags fs.RenameFlags, whiteout *fs.Owner) error {
 	into, ok := to.(*directory)
 	if !ok || into.system != d.system {
 		return linux.EXDEV
@@ -24,6 +34,11 @@ func (d *directory) Rename(name string, to fs.Directory, newName string, flags f
 	if old != nil && old.file == from.file {
 		return nil // both are names of the same file: rename(2) keeps both names
 	}
+	if whiteout != nil {
+		if err := d.system.takeFile(); err != nil {
+			return err
+		}
+	}
 	if flags&fs.RenameExchange != 0 {
 		from.file, old.file = old.file, from.file
 		from.file.moved(into, d, from.name)
@@ -38,6 +53,12 @@ func (d *directory) Rename(name string, to fs.Directory, newName string, flags f
 		d.leave(from)
 		into.enter(newName, f)
 		f.moved(d, into, newName)
+	}
+	if whiteout != nil {
+		w := new(special)
+		w.init(d.system, fs.CharDevice, *whiteout)
+		w.links = 1
+		d.enter(name, w)
 	}
 	d.touch(true)
 	into.touch(true)

@@ -7,14 +7,15 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/acl"
 )
 
-// xattrs are the extended attributes of a file. They are accounted in whole pages, together with the
-// content.
+// xattrs are the extended attributes of a file, except its access control lists, which are in node.attr. Attributes and lists are
+// accounted in whole pages, together with the content.
 type xattrs struct {
 	values map[string][]byte
-	size   int64 // total length of names and values, in bytes
-	gone   bool  // the file is removed: no attribute can be set
+	size   int64 // total length of names, values and lists, in bytes
+	gone   bool  // the file is removed: its attributes are not accounted, and none can be set
 }
 
 // xattrPages returns the number of pages for a size in bytes.
@@ -75,6 +76,9 @@ func (n *node) RemoveXattr(name string) error {
 	}
 	delete(n.xattrs.values, name)
 	n.attr.Status = n.system.now()
+	if n.xattrs.gone {
+		return nil
+	}
 	return n.resizeXattrs(n.xattrs.size - int64(len(name)+len(value)))
 }
 
@@ -87,8 +91,38 @@ func (n *node) resizeXattrs(size int64) error {
 	return nil
 }
 
-// dropXattrs removes all attributes of a removed file. The caller holds mu.
+// dropXattrs returns the space of the attributes of a removed file. The caller holds mu.
 func (n *node) dropXattrs() {
 	n.resizeXattrs(0) // shrinking does not fail
-	n.xattrs.values, n.xattrs.gone = nil, true
+	n.xattrs.gone = true
+}
+
+// StoresLists implements fs.Controlled.
+func (n *node) StoresLists() {}
+
+// listSize returns the number of bytes of lists that are accounted.
+func listSize(s acl.Set) int64 {
+	lists := s.Lists()
+	return int64(len(lists.Access) + len(lists.Default))
+}
+
+// takeLists accounts for the lists of a new file. It does not fail: the file shares their memory with the directory.
+func (n *node) takeLists() {
+	n.xattrs.size = listSize(n.attr.ACL)
+	n.system.pages.Add(xattrPages(n.xattrs.size))
+}
+
+// protect sets the mode and the lists that a change gives the file. The caller holds mu. Errors: ENOSPC; ENOENT for a removed file.
+func (n *node) protect(c fs.Change) error {
+	mode, lists := c.Protection(n.attr.Mode, n.attr.ACL)
+	if more := listSize(lists) - listSize(n.attr.ACL); more != 0 {
+		if n.xattrs.gone {
+			return linux.ENOENT
+		}
+		if err := n.resizeXattrs(n.xattrs.size + more); err != nil {
+			return err
+		}
+	}
+	n.attr.Mode, n.attr.ACL = mode, lists
+	return nil
 }

@@ -75,6 +75,8 @@ const layers = `
 	stack, DEVICES, usernet/hand < usernet;
 
 	# The virtual file system, the file systems under it, and what judges them.
+	abi/linux < fs/acl < fs; # access control lists: pure
+	fs/acl < fs/memfs;
 	NONE < fs < fs/memfs, fs/pseudo, fs/devpts, fs/fstest, fs/ninep;
 	abi/linux < fs/ninep/ring; # memory that client and server share
 	NONE < fs/ninep/ring/ringtest;
@@ -96,10 +98,10 @@ const layers = `
 	NONE < block < block/memory;
 	block < block/relay < block/trace, block/snapshot;
 	block < block/fault, block/file;
-	abi/linux < fs/ext4/acl;
 	NONE < fs/ext4/span;
 	abi/linux, fs < fs/ext4/lookup;
-	fs, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/acl, fs/ext4/span, fs/ext4/lookup < fs/ext4;
+	abi/linux, fs, fs/acl, fs/ext4/disk < fs/ext4/xattr;
+	fs, fs/acl, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/span, fs/ext4/lookup, fs/ext4/xattr < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
 	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
 

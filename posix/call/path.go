@@ -86,15 +86,11 @@ func (c Caller) unlink(dir int, addr uint64, flags int) (uint64, linux.Errno) {
 }
 
 func (c Caller) rename(dir int, from uint64, newDir int, to uint64, flags uint32) (uint64, linux.Errno) {
-	const known = linux.RENAME_NOREPLACE | linux.RENAME_EXCHANGE
-	if flags&^(known|renameWhiteout) != 0 {
+	if flags&^(linux.RENAME_NOREPLACE|linux.RENAME_EXCHANGE|linux.RENAME_WHITEOUT) != 0 {
 		return fail(linux.EINVAL)
 	}
 	return c.withPaths(from, to, func(a, b string) linux.Errno { return c.Process.RenameAt(dir, a, newDir, b, flags) })
 }
-
-// renameWhiteout is RENAME_WHITEOUT, which is rejected because only overlay file systems use it.
-const renameWhiteout = 1 << 2
 
 func (c Caller) link(dir int, from uint64, newDir int, to uint64, flags int) (uint64, linux.Errno) {
 	return c.withPaths(from, to, func(a, b string) linux.Errno { return c.Process.LinkAt(dir, a, newDir, b, flags) })
