@@ -56,6 +56,7 @@ func TestOffsets(t *testing.T) {
 		"page_watched": unsafe.Offsetof(p.watched),
 		"page_placed":  unsafe.Offsetof(p.placed),
 		"page_used":    unsafe.Offsetof(p.used),
+		"page_seat":    unsafe.Offsetof(p.seat),
 		"page_debug":   unsafe.Offsetof(p.debug),
 		"page_control": unsafe.Offsetof(p.control),
 		"page_status":  unsafe.Offsetof(p.status),
