@@ -29,6 +29,9 @@ func hostForget(_ *uint64, _, _, _ uint64) uint64 { return 0 }
 //go:linkname hostCopyDirect loam/kernel/user.copyDirect
 func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }
 
+//go:linkname hostTimestamp loam/arch/amd64.Timestamp
+func hostTimestamp() uint64 { return 0 }
+
 // The entry code has the correct offsets of a context's fields.
 func TestOffsets(t *testing.T) {
 	source, err := os.ReadFile("../../unikernel/overlay/_vm/runtime/loam_user_amd64.s")
