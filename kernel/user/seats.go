@@ -89,11 +89,13 @@ func (s *seats) leave(c *Context) {
 	}
 }
 
-// stay ends the wait of a thread, unless the thread has got a seat.
-func (s *seats) stay(c *Context) {
+// stay ends the wait of a thread, unless the thread has got a seat. It reports whether the seat was taken from another thread.
+func (s *seats) stay(c *Context) (taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unqueue(c)
+	taken, c.taken = c.taken, false
+	return taken
 }
 
 // unqueue removes a thread from the waiting threads.
@@ -161,6 +163,7 @@ func (s *seats) expire(cpu int) {
 	default:
 		old := seat.owner
 		s.vacate(cpu)
+		seat.owner.taken = true
 		old.Kick()
 	}
 }
@@ -232,6 +235,9 @@ func (c *Context) find(here int) {
 }
 
 // park waits until the thread has a seat, or until Kick is called. The wait is not CPU time.
+//
+// The Go scheduler runs a goroutine that was woken before all others. So if the seat was taken from another thread, the goroutine
+// yields: otherwise threads that pass on a seat would keep other goroutines waiting.
 func (c *Context) park() {
 	began := amd64.Timestamp()
 	c.parked.Store(true) // before the load of stop: Kick stores to stop before it loads parked
@@ -239,7 +245,9 @@ func (c *Context) park() {
 		<-c.woken
 	}
 	c.parked.Store(false)
-	places.stay(c)
+	if places.stay(c) {
+		runtime.Gosched()
+	}
 	c.since += amd64.Timestamp() - began
 }
 
