@@ -29,14 +29,10 @@ func (t callTask) Bind() {
 	}
 }
 
-// CPUs and CPU implement schedule.Caller, as Rest does.
+// CPUs, CPU and Rest implement schedule.Caller.
 func (t callTask) CPUs() int { return t.process.system.config.CPUs }
-
-// CPU returns the number of the CPU on which the thread was in ring 3 last.
-func (t callTask) CPU() int { return t.thread.CPU() }
-
-// Rest lets other threads with a CPU set run on the CPU.
-func (t callTask) Rest() { t.thread.Rest() }
+func (t callTask) CPU() int  { return t.thread.CPU() }
+func (t callTask) Rest()     { t.thread.Rest() }
 
 // With implements schedule.Caller.
 func (t callTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {
