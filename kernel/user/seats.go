@@ -52,7 +52,7 @@ type seat struct {
 	armed bool      // a timer will call expire
 }
 
-// take gives a thread a free seat of its set, preferably that of the CPU here. It returns false if there is none. Then the
+// take gives a thread a free seat of its set, preferably the seat of the CPU here. It returns false if there is none. Then the
 // thread waits for a seat until leave.
 func (s *seats) take(c *Context, here int) bool {
 	s.mu.Lock()
@@ -168,7 +168,7 @@ func (s *seats) expire(cpu int) {
 	}
 }
 
-// Bind makes the thread run only on the CPUs of a set, of which bit n stands for CPU n; 0 means all CPUs. When Bind returns, the
+// Bind makes the thread run only on the CPUs of a set; 0 means all CPUs. Bit n of the set stands for CPU n. When Bind returns, the
 // thread is in ring 3 on no other CPU. Any goroutine may call Bind, before Close.
 func (c *Context) Bind(set uint64) {
 	if c.wanted.Swap(set) == set {
