@@ -222,11 +222,11 @@ int main(int argc, char **argv)
 	target = nth(2);
 	pthread_join(other, 0);
 	printf("%d strays\n", answer);
-	fflush(stdout);
-	share_a_cpu();
 	stop = 1;
 	for (int i = 0; i < 2; i++)
 		pthread_join(busy[i], 0);
+	fflush(stdout);
+	share_a_cpu();
 	printf("unbind: %d\n", sched_setaffinity(0, sizeof all, &all));
 	cpu_set_t none;
 	CPU_ZERO(&none);
