@@ -8,7 +8,7 @@ import (
 )
 
 // maxCPUs is the number of CPUs that the kernel uses. Further CPUs are not started.
-const maxCPUs = 64
+const maxCPUs = thread.CPUs
 
 // cpu is the state of one CPU. GS points to it while the CPU is in ring 0. The entry code knows the offsets of the
 // first fields.

@@ -30,6 +30,8 @@ const (
 	CallRetire                       // arguments: root table of an address space, set of the CPUs that may use it; none uses it when the call returns
 	CallKick                         // argument: number of a CPU; interrupts it
 	CallSave                         // argument: number of a CPU; makes it save the x87 state of the context that it holds
+	CallMove                         // argument: number of a CPU; the calling thread continues there when the call returns
+	CallWhere                        // no arguments; result: number of the calling CPU
 	CallClock                        // argument: physical address of a page for vdso.Data; from now on, the kernel stores the state of its clocks there
 )
 

@@ -14,8 +14,9 @@ import (
 // releases the kernel's lock. The entry code resumes the frame that leave returns.
 //
 // Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the kernel's lock. A
-// thread is Running on at most one CPU, and in no list of the thread table meanwhile. All ready threads are in one
-// queue, and each may run on any CPU. A CPU whose current is None when it leaves runs its idle loop.
+// thread is Running on at most one CPU, and in no list of the thread table meanwhile. Ready threads are in one queue, and
+// each may run on any CPU. The exception is a thread that asks for a CPU (move): only this CPU takes it, at once. A CPU
+// whose current is None when it leaves runs its idle loop.
 
 // Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the
 // thread that ran. It returns the frame to resume, and the address of its vector registers, or 0 if there are none
@@ -115,20 +116,30 @@ func (k *core) leave(c *cpu) (frameAt, vector uintptr) {
 	return addressOf(f), vector
 }
 
-// choose sets current to the thread to resume. The running thread continues, unless its quantum is used up or it has stopped
-// running.
+// choose sets current to the thread to resume. The running thread continues, unless its quantum is used up, it has stopped
+// running, or another thread was moved to the CPU.
 func (k *core) choose(c *cpu, now int64) {
 	if c.current != thread.None {
-		if !k.threads.HasReady() || now-c.since < quantum {
+		if !k.threads.HasMoved(c.number) && (!k.threads.HasReady() || now-c.since < quantum) {
 			return
 		}
 		k.threads.Put(c.current)
 	}
-	c.current = k.threads.Take()
+	c.current = k.threads.Take(c.number)
 	c.since = now
 	if c.current != thread.None {
 		k.threads.At(c.current).CPU = c.number
 	}
+}
+
+// move makes the running thread continue on another CPU, whose thread becomes ready.
+func (k *core) move(c *cpu, to uint64) {
+	if to >= uint64(k.cpuCount) || to == uint64(c.number) {
+		return
+	}
+	k.threads.Move(c.current, int32(to))
+	c.current = thread.None
+	k.kick(&k.cpus[to])
 }
 
 // giveWay makes the next call of choose select another thread, if one is ready.

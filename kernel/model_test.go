@@ -419,9 +419,13 @@ func (m *machine) check() {
 			return
 		}
 		c := p.cpu
+		own := p.pending[amd64.VectorKick/64]>>(amd64.VectorKick%64)&1 != 0
+		if k.threads.HasMoved(c.number) && !own {
+			m.fail("a thread was moved to CPU %d, which no interrupt makes take it", c.number)
+		}
 		if c.current == thread.None {
 			idle = true
-			kicked = kicked || p.pending[amd64.VectorKick/64]>>(amd64.VectorKick%64)&1 != 0
+			kicked = kicked || own
 			continue
 		}
 		if other, twice := running[c.current]; twice {

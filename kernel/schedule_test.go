@@ -161,6 +161,31 @@ func TestIdleCPU(t *testing.T) {
 	}
 }
 
+// A thread that asks for another CPU continues there at once. The thread that ran there becomes ready, and an idle CPU runs it.
+func TestMove(t *testing.T) {
+	all := newUsers(t, 3)
+	u, other := all[0].on(), all[1]
+	first := u.cpu.current
+	u.want(0, CallMove, 0)
+	u.want(0, CallMove, 99)
+	u.want(0, CallWhere)
+	second := u.clone()
+	other.on().step()
+	other.current(second)
+	u.on().want(programID, linux.SYS_GETPID)
+	u.call(CallMove, 1)
+	u.current(thread.None) // the CPU is idle, and takes no thread that was moved to another
+	u.step()
+	u.current(thread.None)
+	all[2].on().step()
+	all[2].current(thread.None)
+	other.on().step()
+	other.resumed(first, 0)
+	other.want(1, CallWhere)
+	u.on().step()
+	u.current(second)
+}
+
 // A wake-up on one CPU makes the thread run on another.
 func TestWakeOnAnotherCPU(t *testing.T) {
 	all := newUsers(t, 2)

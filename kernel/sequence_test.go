@@ -428,7 +428,7 @@ func (s *sequence) mask(p *modelCPU, th *modelThread) {
 
 // other makes one of the remaining calls.
 func (s *sequence) other(p *modelCPU, id thread.ID, th *modelThread) {
-	switch s.next() % 6 {
+	switch s.next() % 7 {
 	case 0:
 		s.begin(p, func(id thread.ID, result int64) {
 			s.expect("write", 8)(id, result)
@@ -442,6 +442,8 @@ func (s *sequence) other(p *modelCPU, id thread.ID, th *modelThread) {
 		s.begin(p, s.expect("membarrier", -int64(linux.EINVAL)), linux.SYS_MEMBARRIER, 1<<20, 0)
 	case 4:
 		s.fill(p, id, th)
+	case 5:
+		s.begin(p, s.expect("move", 0), CallMove, s.next()%uint64(len(s.cpus)))
 	default:
 		s.begin(p, s.expect("sched_yield", 0), linux.SYS_SCHED_YIELD)
 	}

@@ -83,6 +83,11 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 			k.kick(&k.cpus[f.DI])
 		}
 		return 0
+	case CallMove:
+		k.move(c, f.DI)
+		return 0
+	case CallWhere:
+		return int64(c.number)
 	case CallClock:
 		k.shareClock(f.DI)
 		return 0

@@ -2,7 +2,6 @@ package task
 
 import (
 	"crypto/rand"
-	"runtime"
 	"time"
 
 	"loam/abi/linux"
@@ -260,19 +259,7 @@ func (t *Task) buffer(size int) []byte {
 
 // miscCalls are the calls that belong to no other group.
 var miscCalls = map[int]serveFunc{
-	linux.SYS_SCHED_YIELD: func(*Task, call.Args) (uint64, linux.Errno) { runtime.Gosched(); return 0, 0 },
-	linux.SYS_GETRANDOM:   getrandom,
-	linux.SYS_GETCPU: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		numbers := [...]uint32{t.rseq.CPU(), 0} // the CPU, and the node
-		for i, at := range [...]uint64{a.A1, a.A2} {
-			if at != 0 {
-				if errno := (memory{t}).setWord(at, numbers[i]); errno != 0 {
-					return 0, errno
-				}
-			}
-		}
-		return 0, 0
-	},
+	linux.SYS_GETRANDOM:     getrandom,
 	linux.SYS_SYSINFO:       sysinfo,
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),

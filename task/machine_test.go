@@ -137,6 +137,8 @@ type simulatedThread struct {
 
 	debug, debugStatus uint64 // DR7 and DR6
 	watched            bool
+	bound              atomic.Uint64 // argument of the last Bind
+	rests              atomic.Int32  // calls of Rest
 
 	since, inside int64 // the clock at the last call of Spent, and the time in ring 3 since then
 
@@ -193,6 +195,8 @@ func (t *simulatedThread) Settle() {
 
 func (t *simulatedThread) Watch(on bool) { t.watched = on }
 func (t *simulatedThread) CPU() int      { return 1 }
+func (t *simulatedThread) Bind(c uint64) { t.bound.Store(c) }
+func (t *simulatedThread) Rest()         { t.rests.Add(1) }
 
 func (t *simulatedThread) VectorComponents() uint64             { return 7 }
 func (t *simulatedThread) SetDebug(d [4]uint64, control uint64) { t.debug = control }

@@ -22,8 +22,17 @@ func (p *Process) hasIOPriority() bool {
 // Limit implements schedule.Thread.
 func (t callTask) Limit(resource int) uint64 { return t.process.limits[resource].Cur }
 
-// CPUs implements schedule.Caller.
+// Bind implements schedule.Thread.
+func (t callTask) Bind() {
+	if !t.closed {
+		t.thread.Bind(t.traits.Bound())
+	}
+}
+
+// CPUs, CPU and Rest implement schedule.Caller.
 func (t callTask) CPUs() int { return t.process.system.config.CPUs }
+func (t callTask) CPU() int  { return t.thread.CPU() }
+func (t callTask) Rest()     { t.thread.Rest() }
 
 // With implements schedule.Caller.
 func (t callTask) With(id uint64, f func(schedule.Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {

@@ -13,8 +13,12 @@ import (
 // This file connects tasks to package seccomp, which has the filters that threads set for their own system calls. A
 // thread without filters has no extra cost (see attention). System.mu guards the chains of filters.
 
-// inherit gives a new thread the seccomp filters of the thread that creates it. The caller holds System.mu.
-func (t *Task) inherit(of *Task) { callTask{t}.SetFilters(of.filters.Load()) }
+// inherit gives a new thread the seccomp filters of the thread that creates it, and applies the CPU set that the new thread has
+// inherited. The caller holds System.mu.
+func (t *Task) inherit(of *Task) {
+	callTask{t}.SetFilters(of.filters.Load())
+	callTask{t}.Bind()
+}
 
 // Filters implements seccomp.Thread.
 func (t callTask) Filters() *seccomp.Filter { return t.filters.Load() }

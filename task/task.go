@@ -79,6 +79,7 @@ func (p *Process) newTask(id family.PID, thread Thread, signals *signal.Thread, 
 func (t *Task) use(thread Thread) {
 	t.thread, t.registers = thread, thread.Registers()
 	thread.Spent()
+	thread.Bind(t.traits.Bound()) // for execve, which keeps the CPU set
 }
 
 // loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.

@@ -44,6 +44,7 @@ func (t *Task) rest(asleep bool) {
 	if asleep {
 		t.charge()
 		t.usage.Voluntary.Add(1)
+		t.thread.Rest()
 	} else {
 		t.thread.Spent() // the wait is no CPU time
 	}

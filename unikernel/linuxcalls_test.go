@@ -14,6 +14,9 @@ func TestLinuxPIFutexes(t *testing.T) { compareC(t, "pifutex") }
 // Pipes count pages and keep packets apart as on Linux.
 func TestLinuxPipes(t *testing.T) { compareC(t, "pipepages") }
 
+// Threads run only on the CPUs that sched_setaffinity(2) allows.
+func TestLinuxAffinity(t *testing.T) { compareC(t, "affinity") }
+
 // Owners of files receive SIGIO and SIGURG as on Linux.
 func TestLinuxFileSignals(t *testing.T) { compareC(t, "sigio") }
 

@@ -2,7 +2,7 @@
 // for what and until when, and which signals are pending. The package does not access registers, memory or clocks. The
 // kernel runs the threads, and calls this package to choose the next one.
 //
-// A thread is Ready, in a queue; Running, on a CPU; or Waiting for a key until a deadline. A key is any number on which
+// A thread is Ready, in a queue for all CPUs or for one; Running, on a CPU; or Waiting for a key until a deadline. A key is any number on which
 // the waiting thread and the thread that wakes it agree; most often it is the address of a futex. A waiting thread gets
 // a result, which its blocking call returns: it was woken, interrupted, or timed out.
 //
@@ -75,6 +75,9 @@ const nameSize = 16
 
 const buckets = 256
 
+// CPUs is the maximum number of CPUs.
+const CPUs = 64
+
 // list is a list of threads.
 type list struct{ head, tail ID }
 
@@ -87,7 +90,8 @@ type Table struct {
 	ended  int                               // length of the list of unused IDs
 	unused ID                                // list of the IDs up to used whose threads have ended
 
-	ready    list // queue of the threads that are Ready
+	ready    list       // queue of the threads that are Ready and that any CPU may run
+	moved    [CPUs]list // queues of the threads that are Ready for one CPU, by its number (Move)
 	waiting  [buckets]list
 	timed    ID    // list of the Waiting threads with a deadline
 	earliest int64 // no deadline of a thread is earlier than this; 0 means Never
@@ -188,18 +192,32 @@ func (t *Table) Put(id ID) {
 	t.add(&t.ready, id)
 }
 
-// Take makes the first Ready thread Running and returns it; None if there is none.
-func (t *Table) Take() ID {
-	id := t.ready.head
+// Move makes a Running thread Ready. Only one CPU, with the given number, takes it.
+func (t *Table) Move(id ID, cpu int32) {
+	t.At(id).State = Ready
+	t.add(&t.moved[cpu], id)
+}
+
+// Take makes a Ready thread Running, for a CPU, and returns it: the first that was moved to the CPU, or else the first of the
+// queue for all CPUs. It returns None if there is none.
+func (t *Table) Take(cpu int32) ID {
+	l := &t.ready
+	if t.HasMoved(cpu) {
+		l = &t.moved[cpu]
+	}
+	id := l.head
 	if id != None {
-		t.remove(&t.ready, id)
+		t.remove(l, id)
 		t.At(id).State = Running
 	}
 	return id
 }
 
-// HasReady reports whether Take would return a thread.
+// HasReady reports whether a thread is Ready that any CPU may run.
 func (t *Table) HasReady() bool { return t.ready.head != None }
+
+// HasMoved reports whether a thread is Ready that was moved to a CPU.
+func (t *Table) HasMoved(cpu int32) bool { return t.moved[cpu].head != None }
 
 // Wait makes a Running thread wait for a key until a deadline, in nanoseconds. The parameter late is the thread's
 // result if the deadline passes. Of the threads that wait for a key, the one that has waited longest is woken first.

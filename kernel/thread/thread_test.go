@@ -34,7 +34,7 @@ func extend(t *testing.T, tab *Table) {
 func want(t *testing.T, tab *Table, ids ...ID) {
 	t.Helper()
 	for _, id := range append(ids, None) {
-		if got := tab.Take(); got != id {
+		if got := tab.Take(0); got != id {
 			t.Fatalf("takes %d, want %d", got, id)
 		}
 	}
@@ -46,11 +46,29 @@ func TestQueue(t *testing.T) {
 	want(t, tab)
 	tab.Put(ids[2])
 	tab.Put(ids[0])
-	if !tab.HasReady() || tab.Take() != ids[2] {
+	if !tab.HasReady() || tab.Take(1) != ids[2] {
 		t.Error("the first is not first")
 	}
 	tab.Put(ids[2])
 	want(t, tab, ids[0], ids[2])
+}
+
+// A CPU takes the threads that were moved to it first, and no thread that was moved to another.
+func TestMove(t *testing.T) {
+	tab, ids := newThreads(t, 4)
+	tab.Put(ids[0])
+	tab.Move(ids[1], 63)
+	if tab.HasMoved(0) || !tab.HasMoved(63) || !tab.HasReady() {
+		t.Error("a thread is ready for another CPU")
+	}
+	tab.Move(ids[2], 63)
+	tab.Move(ids[3], 0)
+	for _, id := range []ID{ids[1], ids[2], ids[0], None} {
+		if got := tab.Take(63); got != id {
+			t.Errorf("CPU 63 takes %d, want %d", got, id)
+		}
+	}
+	want(t, tab, ids[3])
 }
 
 // Wake wakes only threads that wait for its key, the longest waiting first.
@@ -151,7 +169,7 @@ func TestRandom(t *testing.T) {
 		case 2:
 			tab.Interrupt(id, 0)
 		case 3:
-			tab.Take()
+			tab.Take(0)
 		default:
 			if tab.At(id).State != Running {
 				break

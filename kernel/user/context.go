@@ -1,6 +1,7 @@
 package user
 
 import (
+	"container/list"
 	"errors"
 	"sync/atomic"
 
@@ -37,12 +38,22 @@ var (
 	ErrAddress   = errors.New("user: an address is not one of ring 3")
 )
 
-// Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick.
+// Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick and Bind.
 type Context struct {
 	page  *page
 	at    uint64 // physical address of page
 	space *Space
-	since uint64 // value of the time stamp counter at the last call of Spent
+	since uint64 // value of the time stamp counter at the last call of Spent, plus the time in park since then
+
+	watches bool          // Watch is on
+	wanted  atomic.Uint64 // set of the CPUs that may run the thread, for rebind; 0: all
+	set     uint64        // the same set, in force
+	parked  atomic.Bool   // the goroutine waits for woken, or is about to
+	woken   chan struct{} // capacity 1; wake sends; park receives; nil for a thread that has never had a set
+
+	arrival uint64        // ticket of the wait for a seat; the lock of places guards the fields from here on
+	place   *list.Element // place among the waiting threads; nil: the thread does not wait
+	taken   bool          // the seat was taken from another thread when its slice ended
 }
 
 // NewContext returns a context for a thread of space s, with all registers zero. s must outlive the context. The caller
@@ -61,6 +72,9 @@ func NewContext(s *Space) (*Context, error) {
 
 // Close releases the context. The thread must not be running, and Kick must not be called afterwards.
 func (c *Context) Close() {
+	if c.set != 0 {
+		places.leave(c)
+	}
 	c.save()
 	shared.giveThread(c.at)
 	c.page = nil
@@ -96,13 +110,24 @@ func (c *Context) Enter() (vector uint64) { return enter(c.page) }
 // IsCall reports whether a result of Enter means that the thread has made a system call.
 func IsCall(vector uint64) bool { return vector == amd64.VectorSyscall }
 
-// Reason returns the reason for a result of Enter. If the thread has not run because another CPU holds its x87 state, Reason
-// runs the thread.
+// Reason returns the reason for a result of Enter. If the thread has not run because another CPU holds its x87 state, or
+// because it needs another CPU, Reason runs the thread.
 func (c *Context) Reason(vector uint64) Reason {
-	for vector == vectorElsewhere {
-		c.save()
+	for {
+		switch {
+		case vector == vectorElsewhere:
+			c.save()
+		case uint32(vector) == vectorUnseated:
+			c.find(int(vector >> 32))
+		case vector != vectorMoved || c.watches:
+			return c.reason(vector)
+		}
 		vector = enter(c.page)
 	}
+}
+
+// reason returns the reason for a result of enter.
+func (c *Context) reason(vector uint64) Reason {
 	switch {
 	case vector == amd64.VectorSyscall:
 		return Call
@@ -118,7 +143,10 @@ func (c *Context) Reason(vector uint64) Reason {
 }
 
 // Settle clears the request of a Kick. The caller must call Settle before it looks for the reason of the Kick.
-func (c *Context) Settle() { atomic.StoreUint32(&c.page.stop, 0) }
+func (c *Context) Settle() {
+	atomic.StoreUint32(&c.page.stop, 0)
+	c.rebind()
+}
 
 // FaultAddress returns the address of the last Fault. Bits of Frame.Code describe the kind of access that failed.
 func (c *Context) FaultAddress() uint64 { return c.page.fault }
@@ -130,19 +158,27 @@ func (c *Context) Kick() {
 	if n := atomic.LoadUint32(&c.page.cpu); n != 0 {
 		kernelCall(kernel.CallKick, uintptr(n-1), 0)
 	}
+	if c.parked.Load() {
+		c.wake()
+	}
 }
 
 // Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if another thread has used ring 3 of
 // the CPU since this thread ran there, or if this thread enters ring 3 on a different CPU than before.
 func (c *Context) Watch(on bool) {
-	c.page.watched, c.page.placed = 0, 0
-	if on {
-		c.page.watched = 1
-	}
+	c.watches, c.page.placed = on, 0
+	c.observe()
 }
 
-// CPU returns the number of the CPU on which Run returned Moved.
-func (c *Context) CPU() int { return int(c.page.placed) - 1 }
+// CPU returns the number of the CPU on which Run returned Moved, or on which the thread was in ring 3. It returns the CPU of the
+// caller for a thread without a set while Watch is off.
+func (c *Context) CPU() int {
+	if c.page.placed != 0 {
+		return int(c.page.placed) - 1
+	}
+	n, _ := kernelCall(kernel.CallWhere, 0, 0)
+	return int(n)
+}
 
 // Bases returns the bases of FS and GS.
 func (c *Context) Bases() (fs, gs uint64) {

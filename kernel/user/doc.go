@@ -26,7 +26,8 @@
 //
 // # Invariants
 //
-//   - A context is used by one goroutine; only Kick may be called by other goroutines.
+//   - A context is used by one goroutine; only Kick and Bind may be called by other goroutines.
+//   - A thread with a CPU set is in ring 3 only on the CPU of its seat (seats.go).
 //   - Values that the processor could reject on entry to ring 3 (an address, a selector, flags) are checked or replaced
 //     on each entry.
 //   - GS belongs to ring 3 for some instructions of ring 0 after each entry. No exception occurs there, except a debug

@@ -23,10 +23,10 @@ type page struct {
 	live  uint32 // number of the CPU whose registers hold the x87 state and the base of GS, plus one; 0: they are in vector and gsBase; atomic
 	mxcsr uint32
 
-	watched uint32     // not 0: enter returns vectorMoved in the cases that Context.Watch describes
-	placed  uint32     // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
-	used    uint64     // ticks of the time stamp counter in ring 3 since the last call of Context.Spent, while the thread is not in ring 3
-	second  uint64     // physical address of the space's root table for ring 3; used if kernel.Isolated
+	watched uint32 // not 0: enter compares seat, and returns vectorMoved in the cases that Context.Watch describes
+	placed  uint32 // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
+	used    uint64 // ticks of the time stamp counter in ring 3 since the last call of Context.Spent, while the thread is not in ring 3
+	second  uint64 // physical address of the space's root table for ring 3; used if kernel.Isolated
 	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister
 
@@ -36,7 +36,9 @@ type page struct {
 	debug   [4]uint64
 	control uint64
 	status  uint64
-	_       [464]byte
+
+	seat uint32 // number of the CPU on which the thread may run, plus one; 0: all CPUs; unseated: none; atomic
+	_    [460]byte
 }
 
 // wideRegister is an AVX register. Its lower half is the SSE register.
@@ -54,6 +56,7 @@ const (
 	vectorStopped   = 0x103 // stop is set, or the Go runtime has requested preemption
 	vectorElsewhere = 0x104 // another CPU holds the x87 state of the context
 	vectorMoved     = 0x105 // the CPU or its last context has changed: see Context.Watch
+	vectorUnseated  = 0x106 // seat does not allow this CPU, whose number is in the bits from 32 up
 )
 
 // saveOwn saves the x87 state if the calling CPU holds it. Otherwise it returns the number of the CPU that holds the

@@ -45,6 +45,9 @@ var flushes [][2]uint64
 //go:linkname hostCopyDirect loam/kernel/user.copyDirect
 func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }
 
+//go:linkname hostTimestamp loam/arch/amd64.Timestamp
+func hostTimestamp() uint64 { return 0 }
+
 // The entry code has the correct offsets of a context's fields.
 func TestOffsets(t *testing.T) {
 	defined := map[string]uint64{}
@@ -79,6 +82,7 @@ func TestOffsets(t *testing.T) {
 		"page_placed":  unsafe.Offsetof(p.placed),
 		"page_second":  unsafe.Offsetof(p.second),
 		"page_used":    unsafe.Offsetof(p.used),
+		"page_seat":    unsafe.Offsetof(p.seat),
 		"page_debug":   unsafe.Offsetof(p.debug),
 		"page_control": unsafe.Offsetof(p.control),
 		"page_status":  unsafe.Offsetof(p.status),

@@ -50,7 +50,7 @@ type Space interface {
 	Close()
 }
 
-// Thread holds the registers of a thread and runs it. Only Kick may be called by other goroutines.
+// Thread holds the registers of a thread and runs it. Only Kick and Bind may be called by other goroutines.
 type Thread interface {
 	Run() Reason
 	// Spent returns the CPU time in nanoseconds since the last call of Spent, or since NewThread: in ring 3 (user), and outside
@@ -67,9 +67,13 @@ type Thread interface {
 	Settle()
 	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since
 	// this thread was, or if this thread was in ring 3 on another CPU last. CPU returns the number of the CPU on
-	// which Run returned Moved.
+	// which Run returned Moved, or on which the thread was in ring 3.
 	Watch(on bool)
 	CPU() int
+	// Bind makes the thread run only on the CPUs of a bit set; 0 means all. When Bind returns, no other CPU runs the thread.
+	// Rest lets other threads with such a set run on the CPU: the thread is about to wait or to yield.
+	Bind(cpus uint64)
+	Rest()
 	Bases() (fs, gs uint64)
 	SetBases(fs, gs uint64) error
 	// VectorSize returns the size of the vector registers in bytes. Vectors stores them in b in the standard format of

@@ -18,6 +18,8 @@ func (None) Kick()                         {}
 func (None) Settle()                       {}
 func (None) Watch(bool)                    {}
 func (None) CPU() int                      { return 0 }
+func (None) Bind(uint64)                   {}
+func (None) Rest()                         {}
 func (None) Bases() (fs, gs uint64)        { return 0, 0 }
 func (None) SetBases(uint64, uint64) error { return linux.EPERM }
 func (None) VectorSize() int               { return 0 }

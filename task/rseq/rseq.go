@@ -42,10 +42,6 @@ type Registration struct {
 // Active reports whether a struct rseq is registered.
 func (r *Registration) Active() bool { return r.address != 0 }
 
-// CPU returns the number of the CPU in the struct rseq, or 0 without a number. The thread ran there last, because Moved
-// updates the number.
-func (r *Registration) CPU() uint32 { return max(r.stored, 1) - 1 }
-
 // Caller is the thread that makes a call of rseq(2).
 type Caller interface {
 	Memory() call.Memory

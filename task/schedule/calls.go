@@ -1,12 +1,13 @@
-// Package schedule implements the calls about scheduling (sched(7)). Nice values, scheduling policies and CPU
-// affinity are kept and reported, with the checks of Linux. They do not change the order in which threads run,
-// because the Go scheduler gives all goroutines the same priority.
+// Package schedule implements the calls about scheduling (sched(7)). Nice values and scheduling policies are kept and
+// reported, with the checks of Linux. They do not change the order in which threads run, because the Go scheduler gives all
+// goroutines the same priority. CPU sets have an effect: see Thread.Bind.
 package schedule
 
 import (
 	"cmp"
 	"encoding/binary"
 	"math/bits"
+	"runtime"
 	"slices"
 
 	"loam/abi/linux"
@@ -14,7 +15,7 @@ import (
 	"loam/posix/credential"
 )
 
-// Traits are scheduling attributes that a thread inherits from its creator and that have no effect. A lock of the caller
+// Traits are scheduling attributes that a thread inherits from its creator. A lock of the caller
 // guards all fields except Slack and restSlack, which belong to the thread.
 type Traits struct {
 	Nice, Policy, Priority int
@@ -46,6 +47,14 @@ func (r *Traits) Affinity(cpus int) []uint64 {
 	return AllCPUs(cpus)
 }
 
+// Bound returns the CPUs that the thread may use as a bit set; 0 means all. A machine has at most 64 CPUs.
+func (r *Traits) Bound() uint64 {
+	if r.affinity == nil {
+		return 0
+	}
+	return r.affinity[0]
+}
+
 // AllCPUs returns the set of all CPUs.
 func AllCPUs(cpus int) []uint64 {
 	set := make([]uint64, (cpus+63)/64)
@@ -70,6 +79,9 @@ type Thread interface {
 	Identity() *credential.Set
 	// Limit returns the soft limit of a resource. The caller holds the lock that guards Traits.
 	Limit(resource int) uint64
+	// Bind makes the thread run only on the CPUs that its traits allow (Bound). When Bind returns, no other CPU runs the
+	// thread in ring 3. The caller holds the same lock.
+	Bind()
 }
 
 // Caller is the thread that makes a call.
@@ -82,8 +94,11 @@ type Caller interface {
 	// Select calls f with the threads that the arguments of getpriority(2) select. The lock that guards Traits is held
 	// during the call. Errors: EINVAL, ESRCH.
 	Select(which int, who uint64, f func([]Thread) (uint64, linux.Errno)) (uint64, linux.Errno)
-	// CPUs returns the number of CPUs.
+	// CPUs returns the number of CPUs, and CPU the number of the CPU on which the caller was in ring 3 last.
 	CPUs() int
+	CPU() int
+	// Rest lets other threads with a CPU set use the CPU of the caller, which is about to yield.
+	Rest()
 }
 
 // Serve executes a call.
@@ -130,6 +145,12 @@ var Calls = map[int]Serve{
 	linux.SYS_SETPRIORITY:       setpriority,
 	linux.SYS_SCHED_GETAFFINITY: schedGetaffinity,
 	linux.SYS_SCHED_SETAFFINITY: schedSetaffinity,
+	linux.SYS_GETCPU:            getcpu,
+	linux.SYS_SCHED_YIELD: func(t Caller, _ call.Args) (uint64, linux.Errno) {
+		t.Rest()
+		runtime.Gosched()
+		return 0, 0
+	},
 	linux.SYS_SCHED_GETSCHEDULER: func(t Caller, a call.Args) (uint64, linux.Errno) {
 		return with(t, a.A1, func(of Thread) (uint64, linux.Errno) {
 			policy := of.Traits().Policy
@@ -358,8 +379,7 @@ func schedGetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	return size, t.Memory().Write(a.A3, b)
 }
 
-// schedSetaffinity implements sched_setaffinity(2). The set is stored and reported, but every CPU may run the thread.
-// Errors: EINVAL if the set has no CPU of the machine, EPERM, ESRCH, EFAULT.
+// schedSetaffinity implements sched_setaffinity(2). Errors: EINVAL if the set has no CPU of the machine, EPERM, ESRCH, EFAULT.
 func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 	all := AllCPUs(t.CPUs())
 	b := make([]byte, len(all)*setWordBytes)
@@ -381,7 +401,21 @@ func schedSetaffinity(t Caller, a call.Args) (uint64, linux.Errno) {
 		case n == 0:
 			return 0, linux.EINVAL
 		}
-		of.Traits().affinity = set
+		if of.Traits().affinity = set; slices.Equal(set, all) {
+			of.Traits().affinity = nil
+		}
+		of.Bind()
 		return 0, 0
 	})
+}
+
+// getcpu implements getcpu(2). The node is always 0. Errors: EFAULT.
+func getcpu(t Caller, a call.Args) (uint64, linux.Errno) {
+	for i, addr := range [...]uint64{a.A1, a.A2} {
+		value := uint32(t.CPU()) * uint32(1-i)
+		if errno := put(t, addr, 4, func(b []byte) { binary.LittleEndian.PutUint32(b, value) }); errno != 0 {
+			return 0, errno
+		}
+	}
+	return 0, 0
 }

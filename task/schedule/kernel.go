@@ -14,6 +14,7 @@ type kernel struct{ traits Traits }
 func (k *kernel) Traits() *Traits         { return &k.traits }
 func (*kernel) Identity() *credential.Set { return &credential.Set{} }
 func (*kernel) Limit(int) uint64          { return 0 }
+func (*kernel) Bind()                     {}
 
 // with is Caller.With, also for process 1.
 func with(t Caller, id uint64, f func(Thread) (uint64, linux.Errno)) (uint64, linux.Errno) {

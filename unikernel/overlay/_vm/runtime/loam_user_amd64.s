@@ -65,6 +65,7 @@
 #define page_debug	3584
 #define page_control	3616
 #define page_status	3624
+#define page_seat	3632
 
 // Constants of loam/arch/amd64 and loam/kernel/user: selectors, flags, and the vectors that enter returns.
 #define selectorCode	0x08
@@ -81,6 +82,7 @@
 #define vectorStopped	0x103
 #define vectorElsewhere	0x104
 #define vectorMoved	0x105
+#define vectorUnseated	0x106
 #define vectorsAll	0
 #define vectorsSSE	1
 #define x87	1
@@ -122,8 +124,9 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	frame_ip(DI), CX
 	SHRQ	$47, CX
 	JNE	wild
-	// A watched context (restartable sequences) returns if another context has run in ring 3 on this
-	// CPU since, or if this context last ran on another CPU.
+	// A watched context (restartable sequences, a CPU set) returns if another context has run in ring 3 on
+	// this CPU since, or if this context last ran on another CPU. If neither is so, the CPU is still allowed:
+	// a change of the CPU set clears page_placed.
 	CMPL	page_watched(DI), $0
 	JEQ	here
 	MOVL	cpu_number(GS), CX
@@ -264,9 +267,20 @@ wild:
 	MOVQ	$0, (frame_vector+8)(DI)
 	JMP	stay
 moved:
+	MOVL	page_seat(DI), DX
+	TESTL	DX, DX
+	JEQ	allowed
+	CMPL	CX, DX
+	JNE	unseated
+allowed:
 	MOVL	CX, page_placed(DI)
 	MOVQ	DI, cpu_last(GS)
 	MOVL	$vectorMoved, AX
+	JMP	stay
+unseated:	// bits 32 and up: the number of the CPU
+	DECL	CX
+	SHLQ	$32, CX
+	LEAQ	vectorUnseated(CX), AX
 	JMP	stay
 elsewhere:
 	MOVL	$vectorElsewhere, AX

@@ -1,0 +1,156 @@
+package user
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// bound returns a context with a CPU set, outside of ring 3.
+func bound(set uint64) *Context {
+	c := &Context{page: new(page)}
+	c.Bind(set)
+	c.Settle()
+	return c
+}
+
+// enters enters ring 3 on a CPU as the assembly does, and reports whether the thread may run there. A thread that must not is
+// left as it is.
+func (c *Context) enters(cpu int) bool {
+	if atomic.LoadUint32(&c.page.stop) != 0 {
+		c.Settle()
+	}
+	seat := atomic.LoadUint32(&c.page.seat)
+	return seat == 0 || seat == uint32(cpu+1)
+}
+
+// A thread takes the seat of its CPU if that is in its set, or else another one of its set. A seat has one owner.
+func TestSeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s seats
+		a, b, c := bound(0b1010), bound(0b1010), bound(0b1000)
+		if !s.take(a, 3) || !a.enters(3) || a.enters(1) {
+			t.Error("the CPU of the caller is not preferred")
+		}
+		if s.take(c, 1) {
+			t.Error("a seat has two owners")
+		}
+		s.leave(c)
+		if !s.take(b, 3) || !b.enters(1) {
+			t.Error("a free seat is not found")
+		}
+		s.leave(a)
+		if !s.take(c, 0) || !c.enters(3) || len(s.waiting) != 0 {
+			t.Error("a seat is not free after its owner has left")
+		}
+		time.Sleep(time.Minute) // the timers have nothing to do
+		synctest.Wait()
+		if !c.enters(3) || s.seats[3].armed {
+			t.Error("a thread loses its seat, for which no thread waits")
+		}
+	})
+}
+
+// Threads that wait for a seat get it in the order of arrival, each when the owner leaves or has had it for a slice. The owner is
+// kicked then.
+func TestSeatPassesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s seats
+		all := []*Context{bound(2), bound(2), bound(2), bound(2)}
+		for i, c := range all {
+			if s.take(c, 1) != (i == 0) {
+				t.Fatalf("thread %d", i)
+			}
+		}
+		s.stay(all[0]) // has no effect on an owner
+		for i := range all[1:] {
+			began := time.Now()
+			<-all[i+1].woken
+			if passed := time.Since(began); passed != slice || !all[i+1].enters(1) {
+				t.Errorf("thread %d waits for %v", i+1, passed)
+			}
+			if all[i].enters(1) || all[i].page.placed != 0 {
+				t.Errorf("thread %d has lost its seat and runs", i)
+			}
+		}
+		if s.take(all[0], 1) {
+			t.Error("a seat has two owners")
+		}
+		s.leave(all[3])
+		if <-all[0].woken; !all[0].enters(1) {
+			t.Error("the seat of a thread that leaves is not passed on")
+		}
+		s.leave(all[0])
+		time.Sleep(time.Minute)
+	})
+}
+
+// A thread that is kicked while it waits does not get a seat later.
+func TestKickEndsWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := bound(1), bound(1)
+		for range 2 {
+			places.take(a, 0)
+			done := make(chan struct{})
+			go func() {
+				b.find(0)
+				close(done)
+			}()
+			synctest.Wait()
+			b.Kick()
+			<-done
+			a.Rest()
+			if b.enters(0) || !places.take(a, 0) {
+				t.Error("a thread that no longer waits gets a seat")
+			}
+			a.Rest()
+		}
+		b.Kick()
+		places.take(a, 0)
+		b.find(0) // does not wait: the kick comes first
+		a.Rest()
+	})
+}
+
+// Threads change their sets, wait and end in any order: a seat has at most one owner, which has the CPU in its set, and no thread
+// waits for ever.
+func TestSeatsAtRandom(t *testing.T) {
+	const threads, turns = 8, 3000
+	var all sync.WaitGroup
+	for n := range threads {
+		all.Go(func() {
+			c := bound(uint64(n%7 + 1))
+			for turn := range turns {
+				here := (n + turn) % 3
+				for !c.enters(here) {
+					if atomic.LoadUint32(&c.page.seat) == unseated {
+						c.find(here)
+					}
+					if seat := atomic.LoadUint32(&c.page.seat); seat != unseated && seat != 0 {
+						here = int(seat - 1)
+					}
+				}
+				if c.set>>here&1 == 0 {
+					t.Errorf("a thread with the set %b runs on CPU %d", c.set, here)
+				}
+				switch turn % 5 {
+				case 0:
+					c.Rest()
+				case 1:
+					c.Bind(uint64((n+turn)%7 + 1))
+				}
+			}
+			c.Rest()
+			places.leave(c)
+		})
+	}
+	all.Wait()
+	places.mu.Lock()
+	defer places.mu.Unlock()
+	if len(places.waiting) != 0 || slices.ContainsFunc(places.seats[:], func(s seat) bool { return s.owner != nil }) {
+		t.Error("a seat has an owner after all threads have ended")
+	}
+}
