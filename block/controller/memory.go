@@ -71,10 +71,6 @@ func (m *memory) find(dst []driver.Segment, data [][]byte) ([]driver.Segment, bo
 		if !ok {
 			return nil, false
 		}
-		if n > 0 && dst[n-1].Address+uint64(dst[n-1].Size) == dst[n].Address { // adjacent pages of a program
-			dst[n-1].Size += dst[n].Size
-			n, k = n-1, 1+copy(dst[n:], dst[n+1:n+k])
-		}
 		n += k
 	}
 	return dst[:n], true
