@@ -27,6 +27,7 @@ type call struct {
 	requests [window]Request
 	data     [window][1][]byte
 	batch    [window]*Request
+	used     int // number of requests that were used since the call was acquired
 }
 
 // NewIO returns blocking calls on d.
@@ -95,9 +96,10 @@ func (o *IO) acquire() *call {
 }
 
 func (o *IO) release(c *call) {
-	for i := range c.requests { // the references are dropped, so that the garbage collector can free the memory
+	for i := range c.used { // the references are dropped, so that the garbage collector can free the memory
 		c.requests[i].Data, c.data[i][0] = nil, nil
 	}
+	c.used = 0
 	select {
 	case o.free <- c:
 	default:
@@ -134,6 +136,7 @@ func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error
 // run submits the first k requests of a call and waits for them. It returns the number of requests
 // before the first one that failed, and that one's error.
 func (o *IO) run(c *call, queue, k int) (ok int, err error) {
+	c.used = max(c.used, k)
 	for i := range k {
 		c.batch[i] = &c.requests[i]
 	}

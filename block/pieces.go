@@ -24,7 +24,7 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 	defer o.release(c)
 	all := min(piecesInFlight, len(pieces))
 	requests := c.requests[:]
-	if all > window {
+	if c.used = window; all > window {
 		requests = make([]Request, all)
 	}
 	free, done := make([]*Request, all), make([]*Request, all)

@@ -1,5 +1,7 @@
 package mem
 
+import "sync"
+
 // Pinned pages: memory of a process that a device reads or writes by its physical address, for direct I/O (open(2), O_DIRECT).
 //
 // A pin is a reference to a page, so a page that the process unmaps meanwhile is freed after the last pin has ended. It is no
@@ -18,20 +20,27 @@ const maxPins = 1 << 10
 // owners returns the number of owners from a reference count.
 func owners(references int32) int32 { return references & (pinUnit - 1) }
 
-// pins are the pages of one call of Pin.
+// pins are the pages of one call of Pin. They are reused, so that a call allocates no memory.
 type pins struct {
 	m      *Map
 	pages  []Page
 	pieces [][]byte
+	unpin  func(lost bool) // the method end
 }
 
+var unused sync.Pool
+
 // Pin returns the n bytes at addr in place: one piece for each page, in order. store reports that the memory will be stored to.
-// The pages stay in memory, and belong to the process as far as they are mapped, until the caller calls unpin. With lost,
+// pieces is valid until then. The pages stay in memory, and belong to the process as far as they are mapped, until the caller calls unpin. With lost,
 // unpin never frees the pages: a device that has failed may still access them. Pin returns nil if the process may not access
 // the memory, if no page is free, and for memory that can only be copied, such as pages of a file.
 func (m *Map) Pin(addr uint64, n int, store bool) (pieces [][]byte, unpin func(lost bool)) {
-	count := (int(addr%PageSize) + n + PageSize - 1) / PageSize
-	p := &pins{m, make([]Page, 0, count), make([][]byte, 0, count)}
+	p, _ := unused.Get().(*pins)
+	if p == nil {
+		p = &pins{}
+		p.unpin = p.end
+	}
+	p.m = m
 	d := demand{access: Load}
 	if store {
 		d.access = Store
@@ -96,19 +105,22 @@ func (m *Map) pinnable(r *Region, addr uint64, d demand) (p Page, mayResolve boo
 	return p, true
 }
 
-func (p *pins) unpin(lost bool) {
+// end drops the pins, and makes p reusable.
+func (p *pins) end(lost bool) {
 	if lost {
 		return
 	}
 	m := p.m
 	m.lock()
-	defer m.unlock()
 	m.pinned -= len(p.pages)
 	for _, page := range p.pages {
 		if page != m.memory.Zero() && m.memory.References(page).Add(-pinUnit) == 0 {
 			m.memory.Free(page)
 		}
 	}
+	m.unlock()
+	p.m, p.pages, p.pieces = nil, p.pages[:0], p.pieces[:0]
+	unused.Put(p)
 }
 
 // separate replaces the pinned pages of a child's table by copies. It returns false if no page is free.

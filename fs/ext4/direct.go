@@ -96,8 +96,9 @@ func (h direct) Transfer(p *fs.Pieces, offset int64, write bool) (int, error) {
 	} else {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
+		var few [fewRuns]run
 		var runs []run
-		if runs, done = h.runsOnDevice(n, offset); done {
+		if runs, done = h.runsOnDevice(few[:0], n, offset); done {
 			err = s.transferRuns(block.Read, runs, p, offset)
 		}
 	}
@@ -158,8 +159,9 @@ func (h direct) overwrite(p *fs.Pieces, offset int64) (done bool, err error) {
 	if n == 0 {
 		return false, nil
 	}
+	var few [fewRuns]run
 	s.mu.RLock()
-	runs, done := h.runsOnDevice(n, offset)
+	runs, done := h.runsOnDevice(few[:0], n, offset)
 	i, err := h.n.load()
 	if done && (s.readOnly != "" || !s.stamped(i)) {
 		s.mu.RUnlock()
@@ -167,7 +169,7 @@ func (h direct) overwrite(p *fs.Pieces, offset int64) (done bool, err error) {
 			return false, err
 		}
 		s.mu.RLock()
-		runs, done = h.runsOnDevice(n, offset)
+		runs, done = h.runsOnDevice(few[:0], n, offset)
 	}
 	if done {
 		err = s.overwriteRuns(runs, p, offset)
@@ -190,16 +192,18 @@ func (n node) stamp() error {
 	})
 }
 
-// runsOnDevice returns the runs that hold n bytes at an offset; false unless the device has the newest content of all of them.
-// The caller holds mu.
-func (h direct) runsOnDevice(n int, offset int64) ([]run, bool) {
+// fewRuns is the number of runs for which a transfer allocates no memory.
+const fewRuns = 4
+
+// runsOnDevice appends to runs the runs that hold n bytes at an offset. It returns false unless the device has the newest content
+// of all of them. The caller holds mu.
+func (h direct) runsOnDevice(runs []run, n int, offset int64) ([]run, bool) {
 	s := h.n.s
 	i, err := h.n.load()
 	if err != nil || i.Flags()&disk.FlagInlineData != 0 || uint64(offset)+uint64(n) > i.Size() {
 		return nil, false
 	}
 	bits := s.geometry.BlockBits
-	var runs []run
 	end := (uint64(offset) + uint64(n) + 1<<bits - 1) >> bits
 	for at := uint64(offset) >> bits; at < end; {
 		r, err := s.locate(h.n.ino, i, at)

@@ -1,6 +1,8 @@
 package call
 
 import (
+	"sync"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
@@ -18,8 +20,13 @@ func (c Caller) inPlace(fd int, addr uint64, n int, offset int64, write bool) (r
 	if pieces == nil {
 		return 0, 0, false
 	}
-	p := fs.Pieces{List: pieces}
-	defer func() { unpin(p.Lost) }()
-	result, err := f.Transfer(&p, offset, write)
+	p := inUse.Get().(*fs.Pieces)
+	p.List, p.Lost = pieces, false
+	result, err := f.Transfer(p, offset, write)
+	unpin(p.Lost)
+	p.List = nil
+	inUse.Put(p)
 	return result, file.ToErrno(err), err != fs.ErrCopy
 }
+
+var inUse = sync.Pool{New: func() any { return new(fs.Pieces) }}
