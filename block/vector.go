@@ -52,7 +52,7 @@ func (o *IO) first(v Vector) (head, rest Vector) {
 // offset and each piece are multiples of the sector. n is the number of bytes before the first request that failed. If the device
 // may still access the memory, err is or wraps ErrHeld.
 func (o *IO) Transfer(op Op, v Vector, off int64) (n int, err error) {
-	c, queue := o.acquire(), o.queue()
+	c := o.acquire()
 	defer o.release(c)
 	for at := off; len(v) > 0 && err == nil; {
 		k := 0
@@ -63,7 +63,7 @@ func (o *IO) Transfer(op Op, v Vector, off int64) (n int, err error) {
 			at += r.Bytes()
 		}
 		var ok int
-		ok, err = o.run(c, queue, k)
+		ok, err = o.run(c, k)
 		for i := range ok {
 			n += int(c.requests[i].Bytes())
 		}
