@@ -5,8 +5,8 @@ import "sync"
 // Pinned pages: memory of a process that a device reads or writes by its physical address, for direct I/O (open(2), O_DIRECT).
 //
 // A pin is a reference to a page, so a page that the process unmaps meanwhile is freed after the last pin has ended. It is no
-// owner: a store to a pinned private page with one owner needs no copy. Otherwise the process would go on with the copy, and
-// what the device stores would be lost. For the same reason, Fork copies pinned pages at once, and the parent keeps the
+// owner: a store to a pinned private page with one owner needs no copy. Otherwise the process would continue with the copy,
+// and lose what the device stores. For the same reason, Fork copies pinned pages at once, and the parent keeps the
 // pinned ones.
 //
 // Pages of files are not pinned. The page cache may write such a page back, and then drop it, before the device has stored to it.

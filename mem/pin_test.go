@@ -70,7 +70,7 @@ func TestPin(t *testing.T) {
 	}
 }
 
-// What the process may not access is not pinned, nor are pages of a file. A failed call pins nothing.
+// Pin fails for memory that the process may not access, and for pages of a file. A failed call pins nothing.
 func TestPinFails(t *testing.T) {
 	m, memory, _ := pinned(t, 4, mem.MapPrivate)
 	m.Mprotect(pinAt+mem.PageSize, mem.PageSize, uint32(mem.Read))

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -192,6 +193,24 @@ func TestDirectMemory(t *testing.T) {
 		is(t, "munmap", u.call(linux.SYS_MUNMAP, last, mem.PageSize), 0)
 		is(t, "read into a hole", u.call(linux.SYS_PREAD64, fd, buffer, bytesIn, 0), failed(linux.EFAULT))
 		is(t, "write of a hole", u.call(linux.SYS_PWRITE64, fd, buffer, bytesIn, 0), failed(linux.EFAULT))
+		vector := func(buffers ...uint64) uint64 { // buffers of 512 bytes
+			for i, addr := range buffers {
+				u.store(dataAt+256+uint64(i)*16, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, addr), 512))
+			}
+			return dataAt + 256
+		}
+		u.store(buffer, make([]byte, mem.PageSize))
+		u.store32(buffer, before)
+		is(t, "pwritev", u.call(linux.SYS_PWRITEV, fd, vector(buffer, buffer+1024), 2, 0), 1024)
+		is(t, "preadv", u.call(linux.SYS_PREADV, fd, vector(buffer+512, buffer+1536, buffer), 3, 0), 1536)
+		is(t, "first buffer", int64(u.load32(buffer+512)), before)
+		is(t, "third buffer", int64(u.load32(buffer)), 0)
+		is(t, "the same buffer twice", u.call(linux.SYS_PREADV, fd, vector(buffer, buffer), 2, 0), 1024)
+		is(t, "odd buffer", u.call(linux.SYS_PREADV, fd, vector(buffer, buffer+513), 2, 0), failed(linux.EINVAL))
+		is(t, "bad buffer", u.call(linux.SYS_PREADV, fd, vector(buffer, 0x1000), 2, 0), failed(linux.EFAULT))
+		is(t, "bad vector", u.call(linux.SYS_PREADV, fd, 0x1000, 2, 0), failed(linux.EFAULT))
+		u.store32(buffer, before)
+		is(t, "write", u.call(linux.SYS_PWRITE64, fd, buffer, mem.PageSize, 0), mem.PageSize)
 		at := u.call(linux.SYS_MMAP, last, mem.PageSize, linux.PROT_READ|linux.PROT_WRITE, linux.MAP_SHARED|linux.MAP_FIXED, fd, mem.PageSize)
 		is(t, "mmap of the file", at, int64(last))
 		u.store32(last, later)

@@ -79,7 +79,7 @@ func (s *FileSystem) onDevice(r run) bool {
 	return !r.zeros() && r.physical&standIn == 0 && s.geometry.Holds(r.physical, r.length) && !s.cache.unwritten(r.physical, r.length)
 }
 
-// Transfer implements fs.InPlace. It applies to content of which the device has all, and the newest.
+// Transfer implements fs.InPlace. It applies if the device has the newest content of the whole range.
 func (h direct) Transfer(p *fs.Pieces, offset int64, write bool) (int, error) {
 	s, v := h.n.s, block.Vector(p.List)
 	n := v.Len()

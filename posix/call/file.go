@@ -103,6 +103,9 @@ func pwrite(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func readv(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.vectorInPlace(a, fs.Current, false); ok {
+		return result(n, errno)
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		if len(b) == 0 {
 			return 0, c.Process.MayRead(fd(a.A1))
@@ -112,6 +115,9 @@ func readv(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func writev(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.vectorInPlace(a, fs.Current, true); ok {
+		return result(n, errno)
+	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		if len(b) == 0 {
 			return 0, c.Process.MayWrite(fd(a.A1))
@@ -137,6 +143,9 @@ func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if c.isStream(fd(a.A1)) {
 		return fail(linux.ESPIPE)
 	}
+	if n, errno, ok := c.vectorInPlace(a, int64(a.A4), false); ok {
+		return result(n, errno)
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
 		if len(b) == 0 && errno == linux.EISDIR {
@@ -153,6 +162,9 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	if c.isStream(fd(a.A1)) {
 		return fail(linux.ESPIPE)
+	}
+	if n, errno, ok := c.vectorInPlace(a, offset, true); ok {
+		return result(n, errno)
 	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)
