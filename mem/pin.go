@@ -9,7 +9,8 @@ import "sync"
 // and lose what the device stores. For the same reason, Fork copies pinned pages at once, and the parent keeps the
 // pinned ones.
 //
-// Pages of files are not pinned. The page cache may write such a page back, and then drop it, before the device has stored to it.
+// A page that several processes share since a fork is not pinned: if all but one unmap it, that one may store to it, and the device
+// would read what it stores. Pages of files are not pinned either. The page cache may write such a page back, and then drop it, before the device has stored to it.
 
 // pinUnit is the number that a pin adds to the reference count of a page. The bits below it count the owners of the page.
 const pinUnit = 1 << 20
@@ -90,11 +91,12 @@ func (m *Map) pinnable(r *Region, addr uint64, d demand) (p Page, mayResolve boo
 	if !d.allowed(r) {
 		return 0, false
 	}
-	if _, anonymous := r.object.(*Shared); r.object != nil && !anonymous {
-		if !r.private() {
-			return 0, false
-		}
-		if p, _ := m.private.get(addr >> PageShift); p == 0 && d.access != Store {
+	switch _, anonymous := r.object.(*Shared); {
+	case !r.private() && !anonymous:
+		return 0, false
+	case r.private() && d.access != Store: // a store makes a private copy first
+		p, exclusive := m.private.get(addr >> PageShift)
+		if p == 0 && r.object != nil || p != 0 && p != m.memory.Zero() && !(exclusive && m.owned(p)) {
 			return 0, false
 		}
 	}
