@@ -4,7 +4,7 @@
 //
 // Read in this order: request.go (a request and its owner), device.go (the guarantees of a device),
 // completions.go (how a request comes back), errors.go, check.go (which requests are valid), io.go
-// (blocking calls for simple users).
+// (blocking calls for simple users), vector.go (blocking calls on memory in pieces).
 //
 // A user fills in requests and passes them to a device with Submit, in batches. Submit never blocks
 // and never fails: every request comes back exactly once, with its error in it, to the Completions

@@ -24,6 +24,8 @@ var (
 	ErrGone = errors.New("block: the device is gone")
 	// ErrClosed: the device was closed on this side. All later requests fail too.
 	ErrClosed = errors.New("block: the device is closed")
+	// ErrHeld: the device has failed, and may still access the memory of this request: see Request.
+	ErrHeld = errors.New("block: the device may still access the memory")
 )
 
 // Final reports whether err means that no later request can succeed.

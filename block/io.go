@@ -12,7 +12,7 @@ import (
 type IO struct {
 	device Device
 	info   Info
-	next   atomic.Uint32 // number of the queue for the next call: calls are distributed over the queues
+	next   atomic.Uint32 // number of calls that were allocated: these are distributed over the queues
 	// free holds unused calls. A caller takes one and puts it back, or drops it if the channel is
 	// full. The channel is never closed.
 	free chan *call
@@ -24,9 +24,11 @@ const window = 16
 // call is the state of one blocking call, such as ReadAt.
 type call struct {
 	to       *Completions
+	queue    int // a call stays with its queue: a program that does one thing at a time uses only one
 	requests [window]Request
 	data     [window][1][]byte
 	batch    [window]*Request
+	used     int // number of requests that were used since the call was acquired
 }
 
 // NewIO returns blocking calls on d.
@@ -90,21 +92,20 @@ func (o *IO) acquire() *call {
 	case c := <-o.free:
 		return c
 	default:
-		return &call{to: NewCompletions()}
+		return &call{to: NewCompletions(), queue: int(o.next.Add(1)) % o.device.Queues()}
 	}
 }
 
 func (o *IO) release(c *call) {
-	for i := range c.requests { // the references are dropped, so that the garbage collector can free the memory
+	for i := range c.used { // the references are dropped, so that the garbage collector can free the memory
 		c.requests[i].Data, c.data[i][0] = nil, nil
 	}
+	c.used = 0
 	select {
 	case o.free <- c:
 	default:
 	}
 }
-
-func (o *IO) queue() int { return int(o.next.Add(1)) % o.device.Queues() }
 
 // transfer splits p into requests, with up to window of them in flight. n is the number of bytes
 // before the first request that failed.
@@ -112,7 +113,7 @@ func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error
 	if len(p) == 0 {
 		return 0, nil
 	}
-	c, queue := o.acquire(), o.queue()
+	c := o.acquire()
 	defer o.release(c)
 	for n < len(p) && err == nil {
 		k := 0
@@ -123,7 +124,7 @@ func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error
 			at += len(piece)
 		}
 		var ok int
-		ok, err = o.run(c, queue, k)
+		ok, err = o.run(c, k)
 		for i := range ok {
 			n += len(c.data[i][0])
 		}
@@ -133,11 +134,12 @@ func (o *IO) transfer(op Op, flags Flags, p []byte, off int64) (n int, err error
 
 // run submits the first k requests of a call and waits for them. It returns the number of requests
 // before the first one that failed, and that one's error.
-func (o *IO) run(c *call, queue, k int) (ok int, err error) {
+func (o *IO) run(c *call, k int) (ok int, err error) {
+	c.used = max(c.used, k)
 	for i := range k {
 		c.batch[i] = &c.requests[i]
 	}
-	o.device.Submit(queue, c.batch[:k])
+	o.device.Submit(c.queue, c.batch[:k])
 	for done := 0; done < k; {
 		done += c.to.Wait(c.batch[:])
 	}
@@ -156,7 +158,7 @@ func (o *IO) one(r Request) error {
 	defer o.release(c)
 	r.To = c.to
 	c.requests[0] = r
-	_, err := o.run(c, o.queue(), 1)
+	_, err := o.run(c, 1)
 	return err
 }
 

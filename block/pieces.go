@@ -20,11 +20,11 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 	for i, p := range pieces {
 		data[i] = p.Data
 	}
-	c, queue := o.acquire(), o.queue()
+	c := o.acquire()
 	defer o.release(c)
 	all := min(piecesInFlight, len(pieces))
 	requests := c.requests[:]
-	if all > window {
+	if c.used = window; all > window {
 		requests = make([]Request, all)
 	}
 	free, done := make([]*Request, all), make([]*Request, all)
@@ -39,7 +39,7 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 			free[n].Offset, free[n].Data = pieces[0].Offset, data[:k:k]
 			pieces, data = pieces[k:], data[k:]
 		}
-		o.device.Submit(queue, free[:n])
+		o.device.Submit(c.queue, free[:n])
 		free = append(free[:0], free[n:]...)
 		// The next requests are submitted when half of all are free, so that few submissions notify the device.
 		for len(free) < all && (len(free) < (all+1)/2 || len(pieces) == 0) {

@@ -44,7 +44,7 @@ const (
 // device. During a Read no other code may read or write that memory; during a Write no other code
 // may change it. Once the request has come back, with or without an error, the device touches
 // neither again. (The only exception is a device that has failed, ignores its reset, and is on a
-// bus that cannot end its access to memory.)
+// bus that cannot end its access to memory. The error of such a request is ErrHeld, too.)
 type Request struct {
 	Op     Op
 	Flags  Flags

@@ -1,5 +1,7 @@
 package fs
 
+import "errors"
+
 // Bypass is a Handle that supports O_DIRECT (open(2)).
 type Bypass interface {
 	Handle
@@ -11,6 +13,23 @@ type Bypass interface {
 	// may be a copy of that memory. 1: any memory.
 	MemoryAlignment() int
 }
+
+// Pieces is memory of a program in place: parts of its pages, in order.
+type Pieces struct {
+	List [][]byte
+	// Lost reports, after a transfer, that a device which has failed may still access the memory. It must not be reused.
+	Lost bool
+}
+
+// InPlace is a Handle, returned by Bypass.Direct, whose storage can access a program's memory itself.
+type InPlace interface {
+	// Transfer reads into p, or writes p if write is set, as ReadAt and WriteAt do. It returns ErrCopy, and has no effect, if
+	// only they can do it.
+	Transfer(p *Pieces, offset int64, write bool) (n int, err error)
+}
+
+// ErrCopy is returned if a transfer needs a copy of the program's memory.
+var ErrCopy = errors.New("fs: the memory must be copied")
 
 // transfer returns the handle for reads and writes.
 func (f *File) transfer() Handle {
@@ -30,6 +49,37 @@ func (f *File) MemoryAlignment() int {
 		}
 	}
 	return 1
+}
+
+// Current is the offset of Transfer that selects the current offset of the file.
+const Current = -1
+
+// Transfer reads into p, or writes p if write is set, at an offset or at Current. If it returns ErrCopy, the caller calls Read,
+// Write, ReadAt or WriteAt with a copy instead: they also return the errors of calls that the file does not allow.
+func (f *File) Transfer(p *Pieces, offset int64, write bool) (int, error) {
+	flags, event := f.Flags(), Accessed
+	may := flags.MayRead()
+	if write {
+		may, event = flags.MayWrite() && flags&Append == 0, Modified
+	}
+	h, ok := f.transfer().(InPlace)
+	if !ok || !may || f.stream {
+		return 0, ErrCopy
+	}
+	if write {
+		if err := f.RemoveCapabilities(len(p.List)); err != nil {
+			return 0, err
+		}
+	}
+	if offset != Current {
+		n, err := h.Transfer(p, offset, write)
+		return f.reportEvent(n, event), err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := h.Transfer(p, f.offset, write)
+	f.offset += int64(n)
+	return f.reportEvent(n, event), err
 }
 
 // directAllowed reports whether a file of a type can be opened with O_DIRECT.

@@ -105,6 +105,16 @@ func (t *PageTable[K]) Enter(file K) Pages {
 // Leave ends a change that Enter has begun.
 func (t *PageTable[K]) Leave() { t.mu.RUnlock() }
 
+// Write calls write, which writes n bytes of p up to the offset end, through the pages of a file if it has any.
+func (t *PageTable[K]) Write(file K, p []byte, write func() (n int, end int64, err error)) (n int, end int64, err error) {
+	pages := t.Enter(file)
+	defer t.Leave()
+	if pages == nil {
+		return write()
+	}
+	return pages.Write(p, write)
+}
+
 // Resize sets the size of a file by resize.
 func (t *PageTable[K]) Resize(file K, size int64, resize func() error) error {
 	return t.Change(file, func(p Pages) error {

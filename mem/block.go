@@ -159,7 +159,7 @@ func (m *Map) gather(start uint64) error {
 		return linux.EAGAIN
 	}
 	for _, p := range l.pages {
-		if p != 0 && p != m.memory.Zero() && !m.owned(p) {
+		if p != 0 && p != m.memory.Zero() && m.memory.References(p).Load() != 1 { // it has another owner, or is pinned
 			return linux.EAGAIN
 		}
 	}

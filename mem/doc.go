@@ -45,7 +45,7 @@
 // map, calls Object.Load and starts again. The longest work under Map.mu is copying a page or zeroing a block of 2 MiB.
 //
 // The reference count of a page is the number of its owners: entries of private tables, an object's index, copies in
-// progress. A private page with one owner, in a leaf that is not shared, is writable in place. Any other private page
+// progress. A pin (pin.go) is a reference, but no owner. A private page with one owner, in a leaf that is not shared, is writable in place. Any other private page
 // is copied on a write.
 //
 // # Fork

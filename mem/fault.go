@@ -149,7 +149,7 @@ func (m *Map) supply(r *Region, addr uint64, store bool) (Fault, wait) {
 
 // owned reports whether a page has exactly one owner.
 func (m *Map) owned(p Page) bool {
-	return p != 0 && p != m.memory.Zero() && m.memory.References(p).Load() == 1
+	return p != 0 && p != m.memory.Zero() && owners(m.memory.References(p).Load()) == 1
 }
 
 // store makes p the private page at addr and maps it.
@@ -257,7 +257,7 @@ func (m *Map) uniform(l *leaf, prot Prot) bool {
 		return true
 	}
 	for _, p := range l.pages {
-		if m.memory.References(p).Load() != 1 {
+		if owners(m.memory.References(p).Load()) != 1 {
 			return false
 		}
 	}

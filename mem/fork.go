@@ -1,8 +1,10 @@
 package mem
 
+import "loam/abi/linux"
+
 // Fork returns a map for a child process. It has the same regions. Private pages are shared until the parent or the
-// child stores to them. Regions with DontFork are omitted; regions with WipeOnFork are empty. Regions are not locked
-// (mlock) in the child. It returns ENOMEM if the account refuses the memory.
+// child stores to them; pinned pages are copied at once. Regions with DontFork are omitted; regions with WipeOnFork are empty. Regions are not locked
+// (mlock) in the child. It returns ENOMEM if the account refuses the memory, or if no page is free for a copy.
 func (m *Map) Fork(tables Tables) (*Map, error) {
 	m.lock()
 	defer m.unlock()
@@ -11,7 +13,8 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 		brkStart: m.brkStart, brkEnd: m.brkEnd, stack: m.stack,
 	}
 	child.batch.released = child.batch.reserve[:0]
-	if err := m.account.charge(m.inherited()); err != nil {
+	charged := m.inherited()
+	if err := m.account.charge(charged); err != nil {
 		return nil, err
 	}
 	// The child is not visible to other goroutines yet, so locking two maps cannot cause a deadlock.
@@ -19,6 +22,11 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	defer child.unlock()
 	child.regions = tree{m.regions.root.clone(), m.regions.count}
 	child.private = m.private.share()
+	if !m.separate(&child.private) {
+		child.private.clear(0, End>>PageShift, m.memory, func(p Page) { Release(m.memory, p) })
+		m.account.refund(charged)
+		return nil, linux.ENOMEM
+	}
 	child.sizes = m.sizes
 	m.share(child)
 	for _, r := range child.regions.within(0, End) {

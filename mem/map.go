@@ -40,6 +40,7 @@ type Map struct {
 	brkStart uint64
 	brkEnd   uint64
 	stack    uint64 // an address within the main stack, for /proc/PID/maps
+	pinned   int    // number of pages that calls of Pin have pinned
 }
 
 // sizes are sums over the regions, in bytes.

@@ -78,7 +78,7 @@ func (p *Process) openDescribed(o *file.Description, flags int) (int, Errno) {
 	if _, ok := o.File.(socket.Socket); ok {
 		return -1, linux.ENXIO
 	}
-	return p.fds.Insert(o, 0, p.mostFiles(), flags&linux.O_CLOEXEC != 0)
+	return p.fds.Insert(o, 0, p.MostFiles(), flags&linux.O_CLOEXEC != 0)
 }
 
 // Where describes where a process is in the file tree: its root, working directory and umask.

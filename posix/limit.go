@@ -28,8 +28,8 @@ func (p *Process) mostQueued() uint64 {
 	return ^l.queued
 }
 
-// mostFiles returns RLIMIT_NOFILE of the process: a new descriptor must be smaller.
-func (p *Process) mostFiles() int {
+// MostFiles returns RLIMIT_NOFILE of the process: a new descriptor must be smaller.
+func (p *Process) MostFiles() int {
 	l := p.limits.Load()
 	if l == nil {
 		return file.MaxDescriptors
@@ -78,6 +78,3 @@ func (p *Process) LimitsFileSize() bool {
 	l := p.limits.Load()
 	return l != nil && l.size != 0
 }
-
-// MostFiles returns the number of descriptors that the process may have.
-func (p *Process) MostFiles() int { return p.mostFiles() }

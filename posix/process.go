@@ -181,7 +181,7 @@ func (p *Process) install(f file.File, typeFlags int) (int, Errno) {
 // installWith allocates a descriptor for a new file. flags holds the access mode and the status flags, as for
 // file.NewDescription. On error, it closes the file.
 func (p *Process) installWith(f file.File, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.mostFiles(), cloexec)
+	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.MostFiles(), cloexec)
 	if errno != 0 {
 		f.Close()
 	}

@@ -178,7 +178,7 @@ func (p *Process) dupAbove(fd, from int, cloexec bool) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.fds.Insert(o, from, p.mostFiles(), cloexec)
+	return p.fds.Insert(o, from, p.MostFiles(), cloexec)
 }
 
 // Dup3 implements dup3(2). With dup2 it implements dup2(2), which allows fd == to. Errors: EBADF,
@@ -193,7 +193,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 		return -1, errno
 	case fd == to:
 		return to, 0
-	case to >= p.mostFiles():
+	case to >= p.MostFiles():
 		return -1, linux.EBADF
 	}
 	if errno := p.fds.Replace(o, to, flags&linux.O_CLOEXEC != 0); errno != 0 {
@@ -211,7 +211,7 @@ func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	}
 	switch cmd {
 	case linux.F_DUPFD, linux.F_DUPFD_CLOEXEC:
-		if arg < 0 || arg >= p.mostFiles() {
+		if arg < 0 || arg >= p.MostFiles() {
 			return -1, linux.EINVAL
 		}
 		return p.dupAbove(fd, arg, cmd == linux.F_DUPFD_CLOEXEC)
@@ -285,15 +285,22 @@ func (p *Process) maySetFlags(o *file.Description, flags int) Errno {
 
 // CheckMemory checks an address of the caller's memory for a read or write of fd with O_DIRECT. Errors: EINVAL.
 func (p *Process) CheckMemory(fd int, address uint64) Errno {
-	if !p.direct.Load() {
-		return 0
-	}
-	if o := p.fds.Get(fd); o != nil {
-		if f, ok := o.File.(*treeFile); ok && address&uint64(f.MemoryAlignment()-1) != 0 {
-			return linux.EINVAL
-		}
+	if p.direct.Load() && p.fds.Get(fd).Misaligned(address) {
+		return linux.EINVAL
 	}
 	return 0
+}
+
+// InPlace returns the file of fd if a device may access n bytes of the caller's memory itself, or nil: see file.InPlace.
+func (p *Process) InPlace(fd int, address uint64, n int, write bool) (f file.InPlace) {
+	if !p.direct.Load() || n <= 0 || write && p.LimitsFileSize() {
+		return nil
+	}
+	o := p.fds.Get(fd)
+	if f = o.InPlace(address); f != nil && write {
+		p.keepSafe(o, n)
+	}
+	return f
 }
 
 // unnotify implements F_NOTIFY (dnotify). Without events, the call succeeds: it would remove a notification, and there are

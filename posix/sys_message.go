@@ -181,7 +181,7 @@ func (p *Process) InstallPassed(c *Control, most int, cloexec bool) (all bool) {
 	for i, o := range c.Passed {
 		fd, errno := -1, linux.EMFILE
 		if i < most {
-			fd, errno = p.fds.Insert(o, 0, p.mostFiles(), cloexec)
+			fd, errno = p.fds.Insert(o, 0, p.MostFiles(), cloexec)
 		}
 		if o.Release(); errno == 0 {
 			c.Data = binary.NativeEndian.AppendUint32(c.Data, uint32(fd))

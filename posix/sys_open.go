@@ -92,7 +92,7 @@ const terminalPath = "/dev/tty"
 // hasRoom reports whether an open with these flags gets a descriptor. It is called first, so that an open that gets no
 // descriptor neither creates nor truncates a file.
 func (p *Process) hasRoom(flags int) bool {
-	return flags&(linux.O_CREAT|linux.O_TRUNC) == 0 || !p.fds.Full(p.mostFiles())
+	return flags&(linux.O_CREAT|linux.O_TRUNC) == 0 || !p.fds.Full(p.MostFiles())
 }
 
 // OpenAt implements openat(2). It opens FIFOs, the terminal, and links to descriptors in /proc/self/fd

@@ -46,7 +46,7 @@ func (p *Process) Receive(from *Process, fd int) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	return p.fds.Insert(o, 0, p.mostFiles(), true)
+	return p.fds.Insert(o, 0, p.MostFiles(), true)
 }
 
 // FileOrder returns a number that is the same for descriptors of the same open file description, in all processes. Errors:

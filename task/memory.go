@@ -92,6 +92,11 @@ func (m memory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	return nil, 0
 }
 
+// Pin implements call.Memory.
+func (m memory) Pin(addr uint64, n int, store bool) ([][]byte, func(lost bool)) {
+	return m.t.memory().Pin(addr, n, store)
+}
+
 // Scratch implements call.Memory.
 func (m memory) Scratch() []byte { return m.t.scratch[:] }
 
@@ -104,7 +109,7 @@ func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 
 // load reads a word of 32 bits. Words of futexes are aligned. Unlike the other methods, it may be called by any goroutine.
 func (m memory) load(addr uint64) (value uint32, errno linux.Errno) {
-	if addr&unaligned != 0 {
+	if addr%4 != 0 {
 		return 0, linux.EFAULT
 	}
 	for {
@@ -117,13 +122,10 @@ func (m memory) load(addr uint64) (value uint32, errno linux.Errno) {
 	}
 }
 
-// unaligned holds the bits of an address that are zero for an aligned word of 32 bits.
-const unaligned = 3
-
 // swap replaces a word in the memory of the process if it has an expected value (the
 // parameter old), and returns the value found. Words of futexes are aligned.
 func (m memory) swap(addr uint64, old, value uint32) (found uint32, errno linux.Errno) {
-	if addr&unaligned != 0 {
+	if addr%4 != 0 {
 		return 0, linux.EFAULT
 	}
 	for {

@@ -34,6 +34,13 @@ type world struct {
 // memory, spaces and threads are released.
 func run(t *testing.T, programs ...func(u *user)) (status int32) {
 	t.Helper()
+	return runIn(t, func(*world) func() { return func() {} }, programs...)
+}
+
+// runIn is like run, but calls prepare before the first process starts, and the function that prepare returns after all have
+// ended.
+func runIn(t *testing.T, prepare func(*world) (end func()), programs ...func(u *user)) (status int32) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := &simulated{t: t, memory: memtest.NewMemory(8), programs: programs}
 		var contents memfs.Source
@@ -47,6 +54,7 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		for i := range programs {
 			w.file(fmt.Sprintf("/%d", i), elf(i))
 		}
+		end := prepare(w)
 		p, err := w.system.Start(Program{Path: "/0", Args: []string{"zero", "one"}, Process: w.root})
 		if err != nil {
 			t.Fatal(err)
@@ -55,6 +63,7 @@ func run(t *testing.T, programs ...func(u *user)) (status int32) {
 		status = p.Status()
 		w.kill()
 		synctest.Wait()
+		end()
 		w.system.files.Drop()
 		if m.open != 0 || m.memory.Used() != 0 || len(w.system.tasks) != 0 || !w.system.futexes.Empty() {
 			t.Errorf("left: %d spaces and threads, %d pages, %d tasks", m.open, m.memory.Used(), len(w.system.tasks))

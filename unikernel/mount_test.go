@@ -240,7 +240,7 @@ func TestDirectAndGrow(t *testing.T) {
 		want string
 	}{
 		"process": {guestCommand(NoNetwork, "direct"), "direct\n"}, "machine": {machineCommand(NoNetwork, "direct"), "direct\n"},
-		"Linux program": {linuxCommand(onThisHost(t, "direct")), "direct\n"}, "resize2fs": {resize, "is now 49152 (1k) blocks long."},
+		"Linux program": {linuxCommand(onThisHost(t, "direct"), "memory"), "direct\n"}, "resize2fs": {resize, "is now 49152 (1k) blocks long."},
 	} {
 		image := image()
 		c.cmd.Env = append(c.cmd.Env, withDisks+"="+image+":/data")

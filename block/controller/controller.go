@@ -160,7 +160,7 @@ func (d *Device) shut(cause, later error) {
 		d.err = d.stop()
 	}
 	for _, q := range d.queues {
-		q.drain(cause)
+		q.drain(cause, d.err != nil)
 	}
 }
 

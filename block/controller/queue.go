@@ -266,8 +266,8 @@ func (q *queue) end(later error) {
 	q.timer.Stop()
 }
 
-// drain returns all requests with an error. The hardware can no longer access their memory.
-func (q *queue) drain(cause error) {
+// drain returns all requests with an error. If held is set, the hardware may still access the memory of those that it has.
+func (q *queue) drain(cause error, held bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
@@ -279,6 +279,9 @@ func (q *queue) drain(cause error) {
 		err := q.ended
 		if cause == block.ErrTimeout && !started.IsZero() && now.Sub(started) >= q.device.info.Timeout {
 			err = fmt.Errorf("%s: %w", q.device.info.Name, block.ErrTimeout)
+		}
+		if held && !started.IsZero() {
+			err = fmt.Errorf("%w: %w", err, block.ErrHeld)
 		}
 		q.device.counters.Finish(r, err)
 	}

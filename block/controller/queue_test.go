@@ -134,6 +134,23 @@ func TestInterruptOfRecoveringRing(t *testing.T) {
 	}
 }
 
+// If the hardware cannot be stopped, requests that it has come back with ErrHeld, since it may still access their memory.
+func TestHeldMemory(t *testing.T) {
+	stuck := errors.New("no reset")
+	d := Open(Config{
+		Machine: model.New(), Info: block.Info{LogicalSector: 512, Volatile: true, Timeout: 1 << 40},
+		Rings: []Ring{&callingRing{}}, Slots: 1, Segments: 1, Stop: func() error { return stuck }, Free: func() { t.Error("memory is freed") },
+	})
+	started, waiting := request(block.Flush, 0), request(block.Flush, 0)
+	d.Submit(0, []*block.Request{started, waiting})
+	if err := d.Close(); err != stuck {
+		t.Errorf("close: %v", err)
+	}
+	if !errors.Is(started.Err, block.ErrHeld) || !errors.Is(started.Err, block.ErrClosed) || errors.Is(waiting.Err, block.ErrHeld) {
+		t.Errorf("the started request came back with %v, the waiting one with %v", started.Err, waiting.Err)
+	}
+}
+
 // openRing opens a device with one ring, until the test ends.
 func openRing(t *testing.T, r Ring) *Device {
 	d := Open(Config{

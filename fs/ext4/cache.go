@@ -174,12 +174,27 @@ func (c *cache) settleLocked(b *buffer) {
 	}
 }
 
-// drop removes a block from the cache.
-func (c *cache) drop(number uint64) {
+// unwritten reports whether the cache holds one of n blocks with content that its own block on the device does not have yet.
+// The caller holds mu of the file system.
+func (c *cache) unwritten(number, n uint64) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for i := range n {
+		if b := c.blocks[number+i]; b != nil && (b.dirty || b.tx != nil || b.logged) {
+			return true
+		}
+	}
+	return false
+}
+
+// drop removes n blocks from the cache.
+func (c *cache) drop(number, n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b := c.blocks[number]; b != nil {
-		c.dropLocked(b)
+	for i := range n {
+		if b := c.blocks[number+i]; b != nil {
+			c.dropLocked(b)
+		}
 	}
 }
 

@@ -150,7 +150,7 @@ func (o *op) renumber(from, to uint64) {
 	s := o.s
 	if old := s.cache.find(to); old != nil { // the buffer holds what the block contained before it was freed
 		delete(s.dirty, old)
-		s.cache.drop(to)
+		s.cache.drop(to, 1)
 	}
 	s.cache.move(from, to)
 	o.undo = append(o.undo, func() { s.cache.move(to, from) })

@@ -1,7 +1,10 @@
 package ext4
 
 import (
+	"errors"
+
 	"loam/abi/linux"
+	"loam/block"
 	"loam/fs"
 	"loam/fs/ext4/disk"
 	"loam/fs/ext4/journal"
@@ -9,10 +12,13 @@ import (
 
 // Direct I/O (O_DIRECT, open(2)): content moves between the caller and the device, and the cache keeps none of it.
 //
-// A block that the cache holds unwritten is newer than the device. A direct read copies such a block from the cache. A
-// direct write to blocks that the file already has goes to the device while mu is held shared, so that the blocks cannot
+// A block that the cache holds unwritten is newer than the device. A direct read of a run with such a block goes through the
+// cache. A direct write to blocks that the file already has goes to the device while mu is held shared, so that the blocks cannot
 // be freed meanwhile, and then drops them from the cache. Any other direct write goes through the cache like write(2), and
 // is then written out: so holes, new blocks and the size of the file follow the same rules.
+//
+// The device reads and writes the memory of a program itself (fs.InPlace), if no content of the transfer comes from or goes
+// through the cache or the pages of mappings.
 //
 // A read that fills the cache may overlap with a direct write: see cache.begin.
 
@@ -30,11 +36,8 @@ func (h handle) MemoryAlignment() int { return memoryAlignment }
 
 // aligned reports whether n bytes at an offset are whole sectors of the device.
 func (h direct) aligned(n int, offset int64) bool {
-	return (int64(n)|offset)&(h.n.s.sector()-1) == 0
+	return (n|int(offset))&(h.n.s.device.io.Sector()-1) == 0
 }
-
-// sector returns the unit of requests to the device in bytes.
-func (s *FileSystem) sector() int64 { return int64(s.device.io.Device().Info().LogicalSector) }
 
 // ReadAt implements fs.Handle.
 func (h direct) ReadAt(p []byte, offset int64) (int, error) {
@@ -55,64 +58,57 @@ func (h direct) read(p []byte, offset int64) (int, error) {
 	return h.readRuns(p, offset, h.n.s.readRunDirect)
 }
 
-// readRunDirect is like readRun, but does not fill the cache.
+// readRunDirect is like readRun, but reads the run from the device, unless the cache has newer content of it.
 func (s *FileSystem) readRunDirect(ino uint32, i disk.Inode, p []byte, offset uint64) (int, error) {
 	bits := s.geometry.BlockBits
-	r, err := s.locate(ino, i, offset>>bits)
-	if err != nil {
-		return 0, err
-	}
 	within := offset & (1<<bits - 1)
+	r, err := s.locate(ino, i, offset>>bits)
 	p = p[:min(uint64(len(p)), r.length<<bits-within)]
-	switch {
-	case r.zeros():
-		clear(p)
-		return len(p), nil
-	case r.physical&standIn == 0 && !s.geometry.Holds(r.physical, r.length):
-		return 0, errDamaged
+	r.length = (within + uint64(len(p)) + 1<<bits - 1) >> bits
+	if err != nil || !s.onDevice(r) {
+		return s.readRun(ino, i, p, offset)
 	}
-	for n := 0; n < len(p); {
-		at := within + uint64(n)
-		number := r.physical + at>>bits
-		inBlock := at & (1<<bits - 1)
-		if b := s.cache.find(number); b != nil {
-			n += copy(p[n:], b.data[inBlock:])
-			continue
-		}
-		if number&standIn != 0 {
-			return n, errDamaged
-		}
-		length := 1<<bits - inBlock
-		for length < uint64(len(p)-n) && s.cache.find(r.physical+(at+length)>>bits) == nil {
-			length += 1 << bits
-		}
-		part := p[n : n+int(min(length, uint64(len(p)-n)))]
-		if err := s.readBytes(part, int64(number<<bits+inBlock)); err != nil {
-			return n, err
-		}
-		n += len(part)
+	if err := s.device.io.ReadPart(p, int64(r.physical<<bits+within)); err != nil {
+		return 0, linux.EIO
 	}
 	return len(p), nil
 }
 
-// readBytes reads from the device. The offset is a multiple of the sector. The length need not be: the file may end inside
-// a sector.
-func (s *FileSystem) readBytes(p []byte, at int64) error {
-	rest := len(p) & int(s.sector()-1)
-	if whole := p[:len(p)-rest]; len(whole) > 0 {
-		if _, err := s.device.io.ReadAt(whole, at); err != nil {
-			return linux.EIO
+// onDevice reports whether the device has the newest content of a run of a file. The caller holds mu.
+func (s *FileSystem) onDevice(r run) bool {
+	return !r.zeros() && r.physical&standIn == 0 && s.geometry.Holds(r.physical, r.length) && !s.cache.unwritten(r.physical, r.length)
+}
+
+// Transfer implements fs.InPlace. It applies if the device has the newest content of the whole range.
+func (h direct) Transfer(p *fs.Pieces, offset int64, write bool) (int, error) {
+	s, v := h.n.s, block.Vector(p.List)
+	n := v.Len()
+	if n == 0 || !h.aligned(n, offset) || !v.Fits(s.device.io.Sector()) || s.pages.Get(h.n.key()) != nil {
+		return 0, fs.ErrCopy
+	}
+	done, err := false, error(nil)
+	if write {
+		pages := s.pages.Enter(h.n.key())
+		defer s.pages.Leave()
+		if pages == nil {
+			done, err = h.overwrite(p, offset)
+		}
+	} else {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		var few [fewRuns]run
+		var runs []run
+		if runs, done = h.runsOnDevice(few[:0], n, offset); done {
+			err = s.transferRuns(block.Read, runs, p, offset)
 		}
 	}
-	if rest == 0 {
-		return nil
+	switch {
+	case err != nil:
+		return 0, err
+	case !done:
+		return 0, fs.ErrCopy
 	}
-	last := make([]byte, s.sector())
-	if _, err := s.device.io.ReadAt(last, at+int64(len(p)-rest)); err != nil {
-		return linux.EIO
-	}
-	copy(p[len(p)-rest:], last)
-	return nil
+	return n, nil
 }
 
 // WriteAt implements fs.Handle.
@@ -120,13 +116,7 @@ func (h direct) WriteAt(p []byte, offset int64) (int, error) {
 	if !h.aligned(len(p), offset) {
 		return 0, linux.EINVAL
 	}
-	pages := h.n.s.pages.Enter(h.n.key())
-	defer h.n.s.pages.Leave()
-	if pages == nil {
-		n, _, err := h.write(p, offset)
-		return n, err
-	}
-	n, _, err := pages.Write(p, func() (int, int64, error) { return h.write(p, offset) })
+	n, _, err := h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) { return h.write(p, offset) })
 	return n, err
 }
 
@@ -135,12 +125,7 @@ func (h direct) Append(p []byte) (int, int64, error) {
 	if !h.aligned(len(p), h.n.Attr().Size) {
 		return 0, 0, linux.EINVAL
 	}
-	pages := h.n.s.pages.Enter(h.n.key())
-	defer h.n.s.pages.Leave()
-	if pages == nil {
-		return h.append(p)
-	}
-	return pages.Write(p, func() (int, int64, error) { return h.append(p) })
+	return h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) { return h.append(p) })
 }
 
 func (h direct) append(p []byte) (int, int64, error) {
@@ -153,7 +138,7 @@ func (h direct) append(p []byte) (int, int64, error) {
 
 // write writes p at an offset, and returns the end.
 func (h direct) write(p []byte, offset int64) (n int, end int64, err error) {
-	done, err := h.overwrite(p, offset)
+	done, err := h.overwrite(&fs.Pieces{List: [][]byte{p}}, offset)
 	switch {
 	case err != nil:
 		return 0, 0, err
@@ -169,13 +154,14 @@ func (h direct) write(p []byte, offset int64) (n int, end int64, err error) {
 
 // overwrite writes p to blocks that the file has, if it has all of them and the cache holds none of them unwritten. If not,
 // done is false.
-func (h direct) overwrite(p []byte, offset int64) (done bool, err error) {
-	s := h.n.s
-	if len(p) == 0 {
+func (h direct) overwrite(p *fs.Pieces, offset int64) (done bool, err error) {
+	s, n := h.n.s, block.Vector(p.List).Len()
+	if n == 0 {
 		return false, nil
 	}
+	var few [fewRuns]run
 	s.mu.RLock()
-	runs, done := h.runsToOverwrite(p, offset)
+	runs, done := h.runsOnDevice(few[:0], n, offset)
 	i, err := h.n.load()
 	if done && (s.readOnly != "" || !s.stamped(i)) {
 		s.mu.RUnlock()
@@ -183,10 +169,10 @@ func (h direct) overwrite(p []byte, offset int64) (done bool, err error) {
 			return false, err
 		}
 		s.mu.RLock()
-		runs, done = h.runsToOverwrite(p, offset)
+		runs, done = h.runsOnDevice(few[:0], n, offset)
 	}
 	if done {
-		err = s.overwriteRuns(runs, p, uint64(offset))
+		err = s.overwriteRuns(runs, p, offset)
 	}
 	s.mu.RUnlock()
 	if err == nil && done {
@@ -206,27 +192,23 @@ func (n node) stamp() error {
 	})
 }
 
-// runsToOverwrite returns the runs that hold len(p) bytes at an offset; false if overwrite does not apply. The caller
-// holds mu.
-func (h direct) runsToOverwrite(p []byte, offset int64) ([]run, bool) {
+// fewRuns is the number of runs for which a transfer allocates no memory.
+const fewRuns = 4
+
+// runsOnDevice appends to runs the runs that hold n bytes at an offset. It returns false unless the device has the newest content
+// of all of them. The caller holds mu.
+func (h direct) runsOnDevice(runs []run, n int, offset int64) ([]run, bool) {
 	s := h.n.s
 	i, err := h.n.load()
-	if err != nil || i.Flags()&disk.FlagInlineData != 0 || uint64(offset)+uint64(len(p)) > i.Size() {
+	if err != nil || i.Flags()&disk.FlagInlineData != 0 || uint64(offset)+uint64(n) > i.Size() {
 		return nil, false
 	}
 	bits := s.geometry.BlockBits
-	var runs []run
-	end := (uint64(offset) + uint64(len(p)) + 1<<bits - 1) >> bits
+	end := (uint64(offset) + uint64(n) + 1<<bits - 1) >> bits
 	for at := uint64(offset) >> bits; at < end; {
 		r, err := s.locate(h.n.ino, i, at)
-		if err != nil || r.zeros() || r.physical&standIn != 0 || !s.geometry.Holds(r.physical, r.length) {
+		if r.length = min(r.length, end-at); err != nil || !s.onDevice(r) {
 			return nil, false
-		}
-		r.length = min(r.length, end-at)
-		for n := range r.length {
-			if b := s.cache.find(r.physical + n); b != nil && (b.dirty || b.tx != nil || b.logged) {
-				return nil, false
-			}
 		}
 		runs = append(runs, r)
 		at += r.length
@@ -235,25 +217,29 @@ func (h direct) runsToOverwrite(p []byte, offset int64) ([]run, bool) {
 }
 
 // overwriteRuns writes p, which begins at an offset of a file, to the file's runs. The caller holds mu.
-func (s *FileSystem) overwriteRuns(runs []run, p []byte, offset uint64) error {
-	bits := s.geometry.BlockBits
+func (s *FileSystem) overwriteRuns(runs []run, p *fs.Pieces, offset int64) error {
 	s.cache.begin()
 	defer func() {
 		for _, r := range runs {
-			for n := range r.length {
-				s.cache.drop(r.physical + n)
-			}
+			s.cache.drop(r.physical, r.length)
 		}
 		s.unflushed.Store(true)
 		s.cache.end()
 	}()
+	return s.transferRuns(block.Write, runs, p, offset)
+}
+
+// transferRuns moves content between p, which begins at an offset of a file, and the file's runs. The caller holds mu.
+func (s *FileSystem) transferRuns(op block.Op, runs []run, p *fs.Pieces, offset int64) error {
+	bits, rest := s.geometry.BlockBits, block.Vector(p.List)
 	for _, r := range runs {
-		within := offset - r.logical<<bits
-		part := p[:min(uint64(len(p)), r.length<<bits-within)]
-		if _, err := s.device.io.WriteAt(part, int64(r.physical<<bits+within)); err != nil {
+		within := offset - int64(r.logical<<bits)
+		part, after := rest.Cut(int(r.length<<bits) - int(within))
+		if _, err := s.device.io.Transfer(op, part, int64(r.physical<<bits)+within); err != nil {
+			p.Lost = errors.Is(err, block.ErrHeld)
 			return linux.EIO
 		}
-		p, offset = p[len(part):], offset+uint64(len(part))
+		offset, rest = offset+int64(part.Len()), after
 	}
 	return nil
 }
@@ -286,7 +272,7 @@ func (n node) writeOut(from, to int64) error {
 		}
 		b.dirty = false
 		s.cache.settle(b)
-		s.cache.drop(i.Block)
+		s.cache.drop(i.Block, 1)
 	}
 	if err != nil {
 		return linux.EIO
@@ -328,4 +314,7 @@ func (n node) takeContents(from, to uint64) (images []journal.Image) {
 	return images
 }
 
-var _ fs.Bypass = handle{}
+var (
+	_ fs.Bypass  = handle{}
+	_ fs.InPlace = direct{}
+)

@@ -150,13 +150,13 @@ func directModel(t *testing.T, block string, seed uint64) {
 			data := bytes.Repeat([]byte{byte(step) | 1}, n)
 			m.grow(at + n)
 			copy(m.b[at:], data)
-			if got, err := direct.WriteAt(data, int64(at)); got != n || err != nil {
+			if got, err := inPlace(m.rnd, direct, data, int64(at), true); got != n || err != nil {
 				t.Fatalf("step %d: %s of %d at %d: %d, %v", step, what, n, at, got, err)
 			}
 		case 2:
 			what = "direct read"
 			got := make([]byte, n)
-			k, err := direct.ReadAt(got, int64(at))
+			k, err := inPlace(m.rnd, direct, got, int64(at), false)
 			want := m.b[min(at, len(m.b)):min(at+n, len(m.b))]
 			if err != nil || !bytes.Equal(got[:k], want) {
 				t.Fatalf("step %d: %s of %d at %d: %d, %v; want %d", step, what, n, at, k, err, len(want))
@@ -194,6 +194,115 @@ func directModel(t *testing.T, block string, seed uint64) {
 		t.Error("opened again, the content differs")
 	}
 	must(t, s.Close())
+}
+
+// inPlace reads or writes like the call layer: in place if that is possible, and else with ReadAt and WriteAt. The pieces of memory
+// have random lengths.
+func inPlace(rnd *rand.Rand, f *fs.File, p []byte, offset int64, write bool) (n int, err error) {
+	var list [][]byte
+	for rest := p; len(rest) > 0; {
+		k := min((1+rnd.IntN(16))*512, len(rest))
+		list, rest = append(list, rest[:k]), rest[k:]
+	}
+	switch n, err = f.Transfer(&fs.Pieces{List: list}, offset, write); {
+	case err != fs.ErrCopy:
+		return n, err
+	case write:
+		return f.WriteAt(p, offset)
+	}
+	return f.ReadAt(p, offset)
+}
+
+// Content moves in place if the device has all of it, and if neither the cache has newer content nor a mapping has pages.
+func TestDirectInPlace(t *testing.T) {
+	d := loadImage(t, makeImage(t, "16M", "-b", "4096"))
+	s := mount(t, d, ext4.Config{Interval: time.Hour})
+	v := newView(s)
+	direct, buffered := openDirect(t, v, "f")
+	_, err := direct.WriteAt(make([]byte, 64<<10), 0)
+	must(t, err)
+	page := bytes.Repeat([]byte{3}, 4096)
+	p := fs.Pieces{List: [][]byte{page[:512], page[512:], bytes.Repeat([]byte{4}, 4096)}}
+	try := func(what string, offset int64, write bool, want error) {
+		t.Helper()
+		if n, err := direct.Transfer(&p, offset, write); err != want || err == nil && n != 8192 {
+			t.Errorf("%s: %d, %v; want %v", what, n, err, want)
+		}
+	}
+	before := d.Stats()
+	try("write", 4096, true, nil)
+	try("read", 4096, false, nil)
+	after := d.Stats()
+	if n := after.Done[block.Write] - before.Done[block.Write]; n != 1 {
+		t.Errorf("%d writes", n)
+	}
+	if n := after.Done[block.Read] - before.Done[block.Read]; n != 1 {
+		t.Errorf("%d reads", n)
+	}
+	try("read beyond the end", 60<<10, false, fs.ErrCopy)
+	try("write beyond the end", 60<<10, true, fs.ErrCopy)
+	try("odd offset", 100, false, fs.ErrCopy)
+	try("current offset", fs.Current, false, nil)
+	try("current offset", fs.Current, true, nil)
+	if at, err := direct.Seek(0, fs.SeekCur); at != 16384 || err != nil {
+		t.Errorf("the offset is %d, %v", at, err)
+	}
+	_, err = buffered.WriteAt([]byte{5}, 8191)
+	must(t, err)
+	try("read of unwritten content", 4096, false, fs.ErrCopy)
+	try("write over unwritten content", 4096, true, fs.ErrCopy)
+	try("read beside it", 8192, false, nil)
+	must(t, buffered.Sync())
+	try("read of written content", 4096, false, nil)
+	if page[0] != 3 || page[4095] != 5 {
+		t.Errorf("bytes %d and %d were read", page[0], page[4095])
+	}
+	direct.SetFlags(fs.ReadWrite | fs.Append | fs.Direct)
+	try("append", 0, true, fs.ErrCopy)
+	direct.SetFlags(fs.ReadWrite)
+	try("without O_DIRECT", 0, false, fs.ErrCopy)
+	direct.SetFlags(fs.ReadWrite | fs.Direct)
+	mapped := mappings{memory: memtest.NewMemory(2), of: map[fs.Node]*mapping{}}
+	mapped.pages = cache.New(mapped.memory, cache.Limits{})
+	mapped.store(t, v, "f", 0, []byte{6})
+	try("read of a mapped file", 0, false, fs.ErrCopy)
+	try("write of a mapped file", 0, true, fs.ErrCopy)
+	mapped.unmap(t)
+	must(t, errors.Join(direct.Close(), buffered.Close(), s.Close()))
+	check(t, d)
+}
+
+// If a device has failed and may still access the memory of a transfer, the memory is reported as lost.
+func TestDirectLost(t *testing.T) {
+	d := loadImage(t, makeImage(t, "16M", "-b", "4096"))
+	s := mount(t, d, ext4.Config{})
+	direct, _ := openDirect(t, newView(s), "f")
+	_, err := direct.WriteAt(make([]byte, 8192), 0)
+	must(t, errors.Join(err, direct.Close(), s.Close()))
+	for _, held := range []bool{false, true} {
+		cause := block.ErrIO
+		if held {
+			cause = fmt.Errorf("%w: %w", block.ErrGone, block.ErrHeld)
+		}
+		bad := fault.New(d, fault.Config{Rules: []fault.Rule{{Ops: []block.Op{block.Write}, Skip: 2, Times: 1, Err: cause}}})
+		s = mount(t, bad, ext4.Config{Interval: time.Hour})
+		direct, _ = openDirect(t, newView(s), "f")
+		failed := 0
+		for range 4 {
+			p := fs.Pieces{List: [][]byte{make([]byte, 4096), make([]byte, 4096)}}
+			if _, err := direct.Transfer(&p, 0, true); err == linux.EIO {
+				if failed++; p.Lost != held {
+					t.Errorf("held: %v, lost: %v", held, p.Lost)
+				}
+			} else if must(t, err); p.Lost {
+				t.Error("memory is lost without an error")
+			}
+		}
+		if failed != 1 {
+			t.Errorf("%d transfers failed", failed)
+		}
+		must(t, errors.Join(direct.Close(), s.Close()))
+	}
 }
 
 // gated is a device that holds one write before it is carried out, and one read after it was carried out.

@@ -203,12 +203,7 @@ func (h handle) WriteStorage(p []byte, offset int64) (int, error) {
 // Append implements fs.Handle.
 func (h handle) Append(p []byte) (int, int64, error) {
 	end := func(i disk.Inode) int64 { return int64(i.Size()) }
-	pages := h.n.s.pages.Enter(h.n.key())
-	defer h.n.s.pages.Leave()
-	if pages == nil {
-		return h.write(p, end)
-	}
-	return pages.Write(p, func() (int, int64, error) { return h.write(p, end) })
+	return h.n.s.pages.Write(h.n.key(), p, func() (int, int64, error) { return h.write(p, end) })
 }
 
 // write writes p in several ops. The function where returns the offset at which to begin;

@@ -95,9 +95,7 @@ func (s *FileSystem) clearGroup(group uint32, end uint64) error {
 	g := s.geometry
 	start := g.GroupStart(group)
 	n := uint64(g.Overhead(group)) + 2 + g.TableBlocks()
-	for number := start; number < start+n; number++ {
-		s.cache.drop(number)
-	}
+	s.cache.drop(start, n)
 	if err := s.device.io.WriteZeroes(int64(start)<<g.BlockBits, int64(min(n, end-start))<<g.BlockBits, 0); err != nil {
 		return linux.EIO
 	}

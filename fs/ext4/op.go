@@ -190,7 +190,7 @@ func (o *op) finish() error {
 	for _, number := range o.dropped {
 		if b := s.cache.find(number); b != nil {
 			delete(s.dirty, b)
-			s.cache.drop(number)
+			s.cache.drop(number, 1)
 		}
 	}
 	for _, c := range o.content {
@@ -237,7 +237,7 @@ func (o *op) rollback() {
 		t.b.data, t.b.tx = t.data, t.tx
 		t.b.set(t.holds)
 		if t.create {
-			s.cache.drop(t.b.number)
+			s.cache.drop(t.b.number, 1)
 		} else {
 			s.cache.settle(t.b)
 		}

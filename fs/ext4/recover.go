@@ -98,14 +98,14 @@ func (s *FileSystem) replay(c journal.Config) ([]byte, error) {
 	}
 	if s.readOnly != "" {
 		for number, data := range images {
-			s.cache.drop(number)
+			s.cache.drop(number, 1)
 			s.cache.add(&buffer{number: number, data: data, logged: true})
 		}
 		return r.Super, nil
 	}
 	var all []journal.Image
 	for number, data := range images {
-		s.cache.drop(number)
+		s.cache.drop(number, 1)
 		all = append(all, journal.Image{Block: number, Data: data})
 	}
 	if err := s.writeDurably(all); err != nil {

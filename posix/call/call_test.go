@@ -74,6 +74,8 @@ func (m *flatMemory) String(addr uint64, most int) (string, linux.Errno) {
 
 func (m *flatMemory) Scratch() []byte { return m.scratch }
 
+func (m *flatMemory) Pin(uint64, int, bool) ([][]byte, func(bool)) { return nil, nil }
+
 func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	p, ok := m.piece(addr, uint64(n))
 	switch {

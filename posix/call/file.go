@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/fs"
 	"loam/posix"
 	"loam/posix/file"
 	"loam/posix/pipe"
@@ -16,6 +17,9 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 	o := c.Process.Opened(fd(a.A1))
 	if o == nil {
 		return fail(linux.EBADF)
+	}
+	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, false); ok {
+		return result(n, errno)
 	}
 	if n := int(a.A3); 0 < n && n <= Small {
 		if scratch := c.Memory.Scratch(); scratch != nil {
@@ -49,6 +53,9 @@ func write(c Caller, a Args) (uint64, linux.Errno) {
 	case o.Discards():
 		return c.discard(a.A2, int(a.A3))
 	}
+	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, true); ok {
+		return result(n, errno)
+	}
 	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.WriteOpened(o, b) })
 }
 
@@ -62,6 +69,9 @@ func (c Caller) discard(addr uint64, n int) (uint64, linux.Errno) {
 func pread(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := checkRange(a, c.Process.Pread); errno != 0 {
 		return fail(errno)
+	}
+	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), false); ok {
+		return result(n, errno)
 	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
 }
@@ -86,10 +96,16 @@ func pwrite(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := checkRange(a, c.Process.Pwrite); errno != 0 {
 		return fail(errno)
 	}
+	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), true); ok {
+		return result(n, errno)
+	}
 	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pwrite(fd(a.A1), b, int64(a.A4)) })
 }
 
 func readv(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.vectorInPlace(a, fs.Current, false); ok {
+		return result(n, errno)
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		if len(b) == 0 {
 			return 0, c.Process.MayRead(fd(a.A1))
@@ -99,6 +115,9 @@ func readv(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 func writev(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.vectorInPlace(a, fs.Current, true); ok {
+		return result(n, errno)
+	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		if len(b) == 0 {
 			return 0, c.Process.MayWrite(fd(a.A1))
@@ -124,6 +143,9 @@ func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if c.isStream(fd(a.A1)) {
 		return fail(linux.ESPIPE)
 	}
+	if n, errno, ok := c.vectorInPlace(a, int64(a.A4), false); ok {
+		return result(n, errno)
+	}
 	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
 		if len(b) == 0 && errno == linux.EISDIR {
@@ -140,6 +162,9 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	if c.isStream(fd(a.A1)) {
 		return fail(linux.ESPIPE)
+	}
+	if n, errno, ok := c.vectorInPlace(a, offset, true); ok {
+		return result(n, errno)
 	}
 	return c.sendVector(a, func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pwrite(fd(a.A1), b, offset)

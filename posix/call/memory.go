@@ -25,6 +25,10 @@ type Memory interface {
 	// least 1. Errors: EFAULT if addr can never be mapped. An unmapped page is detected only by a copy,
 	// as on Linux, where a call that copies nothing succeeds.
 	Bytes(addr uint64, n int) ([]byte, linux.Errno)
+	// Pin returns the n bytes at addr in place, as pieces in order, for a device. store reports that the device stores to them.
+	// The memory stays until the caller calls unpin. With lost, it is never reused, because the device may still access
+	// it. pieces is nil if the bytes can only be copied.
+	Pin(addr uint64, n int, store bool) (pieces [][]byte, unpin func(lost bool))
 	// Scratch returns a buffer of Small bytes for a copy by the call in progress, or nil: the call then borrows one. Memory
 	// with such a buffer does not move: Pointer translates nothing.
 	Scratch() []byte

@@ -84,4 +84,5 @@ func (m *Memory) String(addr uint64, most int) (string, linux.Errno) {
 func (*Memory) Bytes(uint64, int) ([]byte, linux.Errno) { return nil, 0 }
 
 // Scratch implements call.Memory.
-func (*Memory) Scratch() []byte { return nil }
+func (*Memory) Scratch() []byte                                   { return nil }
+func (*Memory) Pin(uint64, int, bool) ([][]byte, func(lost bool)) { return nil, nil }

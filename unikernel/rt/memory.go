@@ -115,6 +115,9 @@ func (goMemory) String(addr uint64, most int) (s string, errno linux.Errno) {
 // Scratch implements call.Memory. There is no buffer: calls of several goroutines use the same value.
 func (goMemory) Scratch() []byte { return nil }
 
+// Pin implements call.Memory. Bytes returns the memory without a copy.
+func (goMemory) Pin(uint64, int, bool) ([][]byte, func(lost bool)) { return nil, nil }
+
 // Bytes implements call.Memory. It returns nil and no error if the caller must copy instead. That is so for
 // memory on a stack: the code below the call may keep the slice where other goroutines see it. It is also
 // so if the first or last byte cannot be read: the copy then returns EFAULT.

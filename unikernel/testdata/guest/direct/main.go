@@ -21,6 +21,10 @@ const file = "/data/file"
 
 func main() {
 	transfers()
+	if len(os.Args) > 1 { // with the argument "memory", for a process with memory of its own
+		memory()
+		threads()
+	}
 	flags()
 	grow()
 	fmt.Println("direct")
@@ -73,6 +77,76 @@ func transfers() {
 	if len(text) != 8192 || string(text[8184:]) != "direct.." {
 		log.Fatalf("the file has %d bytes", len(text))
 	}
+}
+
+// memory reads and writes with buffers that begin inside a page, are read-only, or show the same file.
+func memory() {
+	fd, err := syscall.Open(file, syscall.O_RDWR|syscall.O_DIRECT, 0)
+	check(err)
+	defer syscall.Close(fd)
+	b := aligned(128 << 10)
+	copy(b, bytes.Repeat([]byte("memory.."), len(b)/8))
+	n, err := syscall.Pwrite(fd, b, 0)
+	want("write of 128 KiB", n, err, len(b), nil)
+	n, err = syscall.Pwrite(fd, b[512:512+64<<10], 4096)
+	want("write of 64 KiB", n, err, 64<<10, nil)
+	got := aligned(128 << 10)
+	n, err = syscall.Pread(fd, got[1536:1536+64<<10], 1024)
+	want("read of 64 KiB", n, err, 64<<10, nil)
+	if !bytes.Equal(got[1536:1536+64<<10], b[:64<<10]) || got[1535] != 0 || got[1536+64<<10] != 0 {
+		log.Fatal("the content differs")
+	}
+	n, err = syscall.Pread(fd, got, 100<<10)
+	want("read up to the end", n, err, 28<<10, nil)
+	check(syscall.Mprotect(got, syscall.PROT_READ))
+	n, err = syscall.Pwrite(fd, got[:8192], 0)
+	want("write of read-only memory", n, err, 8192, nil)
+	n, err = syscall.Pread(fd, got[:8192], 0)
+	want("read into read-only memory", n, err, 0, syscall.EFAULT)
+	shown, err := syscall.Mmap(fd, 0, 16384, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	check(err)
+	copy(shown[8192:], "stored..")
+	n, err = syscall.Pread(fd, shown[:4096], 8192)
+	want("read into a mapping of the file", n, err, 4096, nil)
+	n, err = syscall.Pwrite(fd, shown[:4096], 64<<10)
+	want("write of a mapping of the file", n, err, 4096, nil)
+	n, err = syscall.Pread(fd, b[:4096], 64<<10)
+	want("read of it", n, err, 4096, nil)
+	if string(b[:8]) != "stored.." || string(shown[:8]) != "stored.." {
+		log.Fatalf("read %q, the mapping shows %q", b[:8], shown[:8])
+	}
+	check(syscall.Munmap(shown))
+	check(syscall.Truncate(file, 8192))
+	n, err = syscall.Pwrite(fd, bytes.Repeat([]byte("direct.."), 1024), 0)
+	if err == nil {
+		want("write of a slice", n, nil, 8192, nil)
+	}
+}
+
+// threads reads into memory that another thread unmaps and maps meanwhile. Each read succeeds or returns EFAULT.
+func threads() {
+	fd, err := syscall.Open(file, syscall.O_RDWR|syscall.O_DIRECT, 0)
+	check(err)
+	defer syscall.Close(fd)
+	b := aligned(8192)
+	at := uintptr(unsafe.Pointer(&b[0]))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 200 {
+			syscall.Syscall(syscall.SYS_MUNMAP, at+4096, 4096, 0)
+			syscall.Syscall6(syscall.SYS_MMAP, at+4096, 4096, syscall.PROT_READ|syscall.PROT_WRITE,
+				syscall.MAP_PRIVATE|syscall.MAP_ANON|syscall.MAP_FIXED, ^uintptr(0), 0)
+		}
+	}()
+	for range 200 {
+		if n, err := syscall.Pread(fd, b, 0); err != syscall.EFAULT {
+			want("read beside munmap", n, err, 8192, nil)
+		}
+	}
+	<-done
+	n, err := syscall.Pread(fd, b, 0)
+	want("read afterwards", n, err, 8192, nil)
 }
 
 // readv reads into two buffers.
