@@ -123,7 +123,8 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	SHRQ	$47, CX
 	JNE	wild
 	// A watched context (restartable sequences) returns if another context has run in ring 3 on this
-	// CPU since, or if this context last ran on another CPU.
+	// CPU since, or if this context last ran on another CPU. A context that returns from a system call is in no
+	// critical section (rseq(2)), so only another CPU matters to it.
 	CMPL	page_watched(DI), $0
 	JEQ	here
 	MOVL	cpu_number(GS), CX
@@ -131,6 +132,8 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	CX, page_placed(DI)
 	JNE	moved
 	CMPQ	DI, cpu_last(GS)
+	JEQ	here
+	CMPQ	frame_vector(DI), $vectorSyscall
 	JNE	moved
 here:
 	MOVQ	DI, cpu_last(GS)
