@@ -206,11 +206,10 @@ func readProfile(path string) (*profiled, error) {
 	p := &profiled{of: map[string]int{}, calls: map[string]int{}}
 	for line := range strings.Lines(string(text)) {
 		var n, calls int
-		var name string
-		if _, err := fmt.Sscan(line, &n, &calls, &name); err != nil {
+		if _, err := fmt.Sscan(line, &n, &calls); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		name = strings.TrimPrefix(name, "loamguest/")
+		name := strings.TrimPrefix(strings.SplitN(strings.TrimSpace(line), " ", 3)[2], "loamguest/")
 		p.of[name] += n
 		p.calls[name] += calls
 		p.total += n
