@@ -147,6 +147,9 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	m := c.machine
 	m.SetNoDelay(now, !o.Delay)
 	m.SetCork(now, o.Cork)
+	if c.wish.And(^wishCork); o.Cork {
+		c.wish.Or(wishCork)
+	}
 	if o.QuickAck || o.DelayAck {
 		m.SetQuickAck(now, o.QuickAck)
 	}

@@ -98,6 +98,7 @@ const (
 	wishUrgent                        // the program has written urgent data, up to urgentTo
 	wishDrained                       // the program waits until all data is acknowledged: report when it is
 	wishMore                          // the program will write more data (MSG_MORE); set until the next write without MSG_MORE
+	wishCork                          // not a request: copy of TCPOptions.Cork, which the shard sets
 	wishEach                          // report every arrival, even if earlier data is unread; never cleared
 )
 
@@ -246,7 +247,7 @@ func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
 }
 
 // tryWrite implements TryWrite. If urgent is set, the last byte written is marked as urgent. After a small write into
-// an empty send buffer, the calling goroutine does the work of an idle shard, and so sends the data.
+// an empty send buffer, or with the option Cork, the calling goroutine does the work of an idle shard, and so sends the data.
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -273,14 +274,14 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	if urgent {
 		p = p[:c.announce(len(p))]
 	}
-	first := c.toSend.Len() == 0
+	alone := c.toSend.Len() == 0 || c.wish.Load()&wishCork != 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // the shard may have made room before it could see wishWrite
 	}
 	c.writeMu.Unlock()
 	switch {
-	case n > 0 && first && n <= lightBytes:
+	case n > 0 && alone && n <= lightBytes:
 		c.askNow(0)
 		return n, nil
 	case n > 0:
@@ -293,8 +294,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	return 0, ErrWouldBlock
 }
 
-// takeFailure returns why the connection ended. Only the first call returns the error;
-// later calls return nil.
+// takeFailure returns why the connection ended. Only the first call returns the error; later calls return nil.
 func (c *TCPConn) takeFailure() error {
 	if p := c.failure.Swap(nil); p != nil {
 		return *p
@@ -358,8 +358,7 @@ func (c *TCPConn) Events() Events {
 	return e
 }
 
-// readable reports whether there is data to read. If not, Readable will be reported when
-// data arrives.
+// readable reports whether there is data to read. If not, Readable will be reported when data arrives.
 func (c *TCPConn) readable() bool {
 	if c.hasInput() {
 		return true
@@ -376,8 +375,7 @@ func (c *TCPConn) ReportEach() {
 	}
 }
 
-// writable reports whether there is room to write. If not, Writable will be reported
-// later.
+// writable reports whether there is room to write. If not, Writable will be reported later.
 func (c *TCPConn) writable() bool {
 	if c.hasRoom() {
 		return true

@@ -68,8 +68,7 @@ func (h *Host) take(n signal.Number) {
 	}
 }
 
-// Call serves a system call of the program that concerns processes. Errors: ENOSYS for a call that package task does
-// not have.
+// Call serves a system call of the program that concerns processes. Errors: ENOSYS for a call that package task does not have.
 func (h *Host) Call(c call.Caller, number int, a call.Args) (uint64, linux.Errno) {
 	serve := served[number]
 	if serve == nil {

@@ -87,8 +87,7 @@ func (p *Process) OnEnd(f func()) {
 	}
 }
 
-// exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller
-// holds System.mu.
+// exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller holds System.mu.
 func (p *Process) exists() bool {
 	return p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p
 }
@@ -289,8 +288,7 @@ func (t *Task) checkInspect(p *Process, fsids bool, denied linux.Errno) linux.Er
 	return 0
 }
 
-// memoryOf returns the memory of a process, as vector.Find. A task may always use its own memory. Errors: those of
-// checkInspect.
+// memoryOf returns the memory of a process, as vector.Find. A task may always use its own memory. Errors: those of checkInspect.
 func (t *Task) memoryOf(p *Process, fsids bool, denied linux.Errno) (m *mem.Map, leave func(), errno linux.Errno) {
 	if m, leave = p.lend(); m == nil {
 		return nil, nil, linux.ESRCH

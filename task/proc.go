@@ -188,8 +188,7 @@ func (t *Task) state() byte {
 	return 'R'
 }
 
-// borrow returns the memory of the process, or nil after its end. The caller calls leave on the memory when
-// it no longer uses it.
+// borrow returns the memory of the process, or nil after its end. The caller calls leave on the memory when it no longer uses it.
 func (p *Process) borrow() *addressSpace {
 	for a := p.space.Load(); a != nil; a = p.space.Load() {
 		n := a.users.Load()

@@ -6,8 +6,7 @@ import (
 	"loam/task/schedule"
 )
 
-// This file connects tasks to package schedule, which implements the calls about scheduling. System.mu guards
-// schedule.Traits.
+// This file connects tasks to package schedule, which implements the calls about scheduling. System.mu guards schedule.Traits.
 
 // Traits implements schedule.Thread.
 func (t callTask) Traits() *schedule.Traits { return &t.traits }

@@ -84,6 +84,7 @@ func (t *Task) use(thread Thread) {
 
 // loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.
 func (t *Task) loop() {
+	growStack(0)
 	for {
 		if t.alerted.Load() || t.again.Pending {
 			t.attend()
@@ -103,6 +104,14 @@ func (t *Task) loop() {
 			t.checkAccess(rseq.Moved(callTask{t}))
 		}
 	}
+}
+
+// growStack makes the stack large enough for most calls. The runtime would otherwise double and copy it several times.
+//
+//go:noinline
+func growStack(i int) byte {
+	var room [12 << 10]byte
+	return room[i]
 }
 
 // alert makes the task look at its signals and at the state of its process, soon. The caller holds System.mu.
@@ -131,8 +140,7 @@ func (t *Task) rearm() (hooked bool) {
 	return bits&(hookedCall|filteredCall) != 0
 }
 
-// serve executes the system call that the thread has made, and calls the tracer and the filters of the thread
-// before and after it.
+// serve executes the system call that the thread has made, and calls the tracer and the filters of the thread before and after it.
 func (t *Task) serve() {
 	f := t.registers
 	number := f.AX

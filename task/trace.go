@@ -182,8 +182,7 @@ func (t traceTask) Leaving() bool { return t.leaving }
 // roams reports whether the tracer has resumed the thread during a stop of its process. The caller holds System.mu.
 func (t *Task) roams() bool { return t.links.Traced != nil && trace.Roams(traceTask{t}) }
 
-// nextDelivery returns the next signal to deliver. A tracer sees it first, and may replace or drop it. The caller holds
-// System.mu.
+// nextDelivery returns the next signal to deliver. A tracer sees it first, and may replace or drop it. The caller holds System.mu.
 func (t *Task) nextDelivery() signal.Delivery {
 	if t.links.Traced == nil {
 		return t.signals.Next()

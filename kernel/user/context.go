@@ -22,8 +22,8 @@ const (
 	// Interrupted: the thread was stopped because its CPU had other work, or because Kick was called. The caller
 	// handles the request for which Kick was called, if there is one, and calls Run again.
 	Interrupted
-	// Moved: the thread has not run. Since its last run, another thread has used ring 3 of this CPU, or this thread has
-	// changed CPUs. Run returns Moved only while Watch is on. The caller calls Run again.
+	// Moved: the thread has not run. Since its last run, this thread has changed CPUs, or it was interrupted and another thread has
+	// used ring 3 of this CPU. Run returns Moved only while Watch is on. The caller calls Run again.
 	Moved
 )
 
@@ -163,8 +163,9 @@ func (c *Context) Kick() {
 	}
 }
 
-// Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if another thread has used ring 3 of
-// the CPU since this thread ran there, or if this thread enters ring 3 on a different CPU than before.
+// Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if this thread enters ring 3 on a
+// different CPU than before, or if another thread has used ring 3 of the CPU since this thread was interrupted there. A thread that
+// returns from a system call is in no critical section (rseq(2)), so for it another thread does not matter.
 func (c *Context) Watch(on bool) {
 	c.watches, c.page.placed = on, 0
 	c.observe()

@@ -25,6 +25,7 @@ type Set struct {
 
 	mu     sync.Mutex // guards items and closed; acquired before ready.mu
 	items  itemTable
+	last   *item // the item that was removed last, which Add uses again for the same file; nil: none
 	closed bool
 
 	ready readyList
@@ -43,7 +44,7 @@ type item struct {
 	// Guarded by set.ready.mu:
 	event  Event
 	queued bool // the item is on the ready list
-	gone   bool // the file has been closed
+	gone   bool // the file has been closed, or the item has been removed from the set
 	spent  bool // an event has been reported, and EPOLLONESHOT disables further ones
 }
 
@@ -58,15 +59,17 @@ type readyList struct {
 // mostSpare is the maximum capacity of a slice that is kept in spare.
 const mostSpare = 1024
 
-// take takes all items off the list.
+// take takes all items off the list. If it returns any, the caller calls recycle.
 func (r *readyList) take() []*item {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	items := r.items
-	r.items, r.spare = r.spare, nil
+	if len(items) > 0 {
+		r.items, r.spare = r.spare, nil
+	}
 	for _, it := range items {
 		it.queued = false
 	}
+	r.mu.Unlock()
 	return items
 }
 
@@ -127,8 +130,7 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 	if e.items.find(key) != nil {
 		return linux.EEXIST
 	}
-	it := &item{itemKey: key, set: e, event: ev}
-	it.watch.Notify = it.notice
+	it := e.newItem(key, ev)
 	e.items.add(it)
 	if it.edge() {
 		o.Queue().WantEvery()
@@ -136,6 +138,27 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 	o.Queue().Add(&it.watch)
 	it.notice(o.Events())
 	return 0
+}
+
+// newItem returns an item for the set. Event loops remove a file and add it again for each request, so the item that was removed last
+// is used again for the same file. It may still be on the ready list, and a late notification for it is about the same file.
+// The caller holds mu.
+func (e *Set) newItem(key itemKey, ev Event) *item {
+	it := e.last
+	if it == nil || it.itemKey != key {
+		it = &item{itemKey: key, set: e, event: ev}
+		it.watch.Notify = it.notice
+		return it
+	}
+	e.last = nil
+	e.ready.mu.Lock()
+	it.event, it.gone, it.spent = ev, false, false
+	queued := it.queued
+	e.ready.mu.Unlock()
+	if queued { // then a notice of the file wakes no waiter
+		e.q.Notify(file.PollIn)
+	}
+	return it
 }
 
 // Change implements EPOLL_CTL_MOD.
@@ -169,13 +192,16 @@ func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
 	e.ready.mu.Lock()
 	it.gone = true
 	e.ready.mu.Unlock()
+	e.last = it
 	return 0
 }
 
 // Collect stores the events of ready items in events and returns their number.
 func (e *Set) Collect(events []Event) int {
 	candidates := e.ready.take()
-	defer e.ready.recycle(candidates)
+	if len(candidates) == 0 {
+		return 0
+	}
 	n := 0
 	for i, it := range candidates {
 		if n == len(events) {
@@ -187,6 +213,7 @@ func (e *Set) Collect(events []Event) int {
 			n++
 		}
 	}
+	e.ready.recycle(candidates)
 	return n
 }
 
@@ -203,19 +230,17 @@ func (e *Set) ask(it *item) (Event, bool) {
 	}
 	now := it.open.Events()
 	e.ready.mu.Lock()
-	defer e.ready.mu.Unlock()
 	ev := Event{Events: uint32(now & it.interest()), Data: it.event.Data}
-	if ev.Events == 0 {
-		return ev, false
-	}
 	switch {
+	case ev.Events == 0:
 	case it.event.Events&linux.EPOLLONESHOT != 0:
 		it.spent = true
 	case !it.edge() && !it.queued:
 		it.queued = true
 		e.ready.items = append(e.ready.items, it)
 	}
-	return ev, true
+	e.ready.mu.Unlock()
+	return ev, ev.Events != 0
 }
 
 // putBack inserts items at the front of the ready list, before items that have been reported. The result of the last call
@@ -233,11 +258,16 @@ func (e *Set) putBack(items []*item) {
 	e.ready.items = append(front, e.ready.items...)
 }
 
-// forget removes an item whose file has been closed.
+// forget removes an item whose file has been closed. It does nothing if Add uses the item again meanwhile.
 func (e *Set) forget(it *item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.items.remove(it)
+	e.ready.mu.Lock()
+	gone := it.gone
+	e.ready.mu.Unlock()
+	if gone {
+		e.items.remove(it)
+	}
 }
 
 // Events reports the set as readable if its ready list is not empty. An item on the list may no longer be ready, so the
@@ -254,7 +284,7 @@ func (e *Set) Events() file.Events {
 func (e *Set) Close() {
 	e.mu.Lock()
 	items := e.items
-	e.items, e.closed = itemTable{}, true
+	e.items, e.last, e.closed = itemTable{}, nil, true
 	e.mu.Unlock()
 	for it := range items.all() {
 		it.open.Queue().Remove(&it.watch)

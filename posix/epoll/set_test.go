@@ -2,6 +2,7 @@ package epoll
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"loam/abi/linux"
@@ -93,6 +94,71 @@ func TestCollectIsFair(t *testing.T) {
 	}
 }
 
+// A file that is removed and added again is reported as the second call of Add requires, also while it is on the ready list, and
+// its item is used again. Each call of Add wakes waiters if the file is ready.
+func TestAddAgain(t *testing.T) {
+	e, sources, opens := newSet(t, 1, uint32(file.PollIn)|linux.EPOLLONESHOT)
+	woken := 0
+	w := &file.Watch{Notify: func(file.Events) { woken++ }}
+	e.Queue().Add(w)
+	sources[0].become(file.PollIn)
+	for i, queued := range []bool{true, false, true} {
+		if !queued {
+			ready(e, 8)
+		}
+		woken = 0
+		e.Remove(0, opens[0])
+		if queued && len(ready(e, 0)) > 0 {
+			t.Error("a removed file is reported")
+		}
+		e.Add(0, opens[0], Event{Events: uint32(file.PollIn), Data: uint64(10 + i)})
+		if woken == 0 {
+			t.Errorf("step %d: no waiter is woken", i)
+		}
+		if got := ready(e, 8); !slices.Equal(got, []uint64{uint64(10 + i)}) {
+			t.Errorf("step %d: %v is reported", i, got)
+		}
+	}
+	e.Remove(0, opens[0])
+	other := file.NewDescription(&source{now: file.PollIn}, linux.O_RDWR)
+	e.Add(0, other, Event{Events: uint32(file.PollIn), Data: 20})
+	if got := ready(e, 8); !slices.Equal(got, []uint64{20}) {
+		t.Errorf("another file with the same descriptor: %v", got)
+	}
+}
+
+// Waiters, changes and events may run at the same time.
+func TestAddAgainWhileOthersCollect(t *testing.T) {
+	e, sources, opens := newSet(t, 1, uint32(file.PollIn))
+	stop := make(chan struct{})
+	var others sync.WaitGroup
+	for _, f := range []func(){func() { ready(e, 8) }, func() { sources[0].q.Notify(file.PollIn) }} {
+		others.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					f()
+				}
+			}
+		})
+	}
+	for range 2000 {
+		if e.Remove(0, opens[0]) != 0 || e.Add(0, opens[0], Event{Events: uint32(file.PollIn)}) != 0 {
+			t.Error("the item is lost")
+			break
+		}
+	}
+	close(stop)
+	others.Wait()
+	sources[0].now = file.PollIn
+	sources[0].become(file.PollIn)
+	if n := len(ready(e, 8)); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+}
+
 // Items are found by descriptor and description: also large descriptors, and a descriptor that is used again while the file of
 // its old item is open.
 func TestItems(t *testing.T) {
@@ -151,9 +217,11 @@ func TestCollectAllocatesNothing(t *testing.T) {
 	if race.Enabled {
 		t.Skip("the race detector allocates")
 	}
-	e, sources, _ := newSet(t, 4, uint32(file.PollIn))
+	e, sources, opens := newSet(t, 4, uint32(file.PollIn))
 	events := make([]Event, 8)
 	collect := func() {
+		e.Remove(2, opens[2])
+		e.Add(2, opens[2], Event{Events: uint32(file.PollIn)})
 		for _, s := range sources {
 			s.become(file.PollIn)
 		}

@@ -52,46 +52,46 @@ func (q *Queue) Owned() bool { return q.owned.Load() }
 
 // Add registers a watch.
 func (q *Queue) Add(w *Watch) {
-	q.insert(w)
+	q.mu.Lock()
+	q.list.Store(q.with(w))
+	q.mu.Unlock()
 	if q.wanted != nil {
 		q.wanted()
 	}
 }
 
-func (q *Queue) insert(w *Watch) {
+// Remove ends the registration of a watch.
+func (q *Queue) Remove(w *Watch) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.list.Store(q.without(w))
+	q.mu.Unlock()
+}
+
+// with returns the list of the queue with one more watch. The caller holds mu.
+func (q *Queue) with(w *Watch) *[]*Watch {
 	old := q.list.Load()
 	if old == nil {
 		if w.alone == nil {
 			w.self[0] = w
 			w.alone = w.self[:]
 		}
-		q.list.Store(&w.alone)
-		return
+		return &w.alone
 	}
 	list := append(slices.Clone(*old), w)
-	q.list.Store(&list)
+	return &list
 }
 
-// Remove ends the registration of a watch.
-func (q *Queue) Remove(w *Watch) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
+// without returns the list of the queue without a watch; nil: the list is empty. The caller holds mu.
+func (q *Queue) without(w *Watch) *[]*Watch {
 	old := q.list.Load()
-	switch {
-	case old == nil:
-		return
-	case len(*old) == 1 && (*old)[0] == w:
-		q.list.Store(nil)
-		return
+	if old == nil || len(*old) == 1 && (*old)[0] == w {
+		return nil
 	}
 	list := slices.DeleteFunc(slices.Clone(*old), func(x *Watch) bool { return x == w })
 	if len(list) == 0 {
-		q.list.Store(nil)
-		return
+		return nil
 	}
-	q.list.Store(&list)
+	return &list
 }
 
 // Notify notifies all watches.

@@ -18,8 +18,8 @@ type Send struct {
 	released atomic.Uint64 // offset of the first byte that is still held; changed with mu held, never beyond end
 	end      atomic.Uint64 // offset after the last byte that was written; changed with mu held
 	reserved uint64        // equal to end, or beyond it while Write copies
-	limit    uint32
-	dead     bool // Reset was called
+	limit    atomic.Uint32 // 0 after Reset; changed with mu held
+	dead     bool          // Reset was called
 }
 
 // SetLimit sets the maximum number of bytes that the queue may hold, at most 4 GiB less one byte. If the queue holds more
@@ -27,29 +27,16 @@ type Send struct {
 func (q *Send) SetLimit(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit = uint32(min(max(n, 0), math.MaxUint32))
+	if !q.dead {
+		q.limit.Store(uint32(min(max(n, 0), math.MaxUint32)))
+	}
 }
 
-// Limit returns the limit that SetLimit has set.
-func (q *Send) Limit() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return int(q.limit)
-}
+// Limit returns the limit that SetLimit has set, or 0 after Reset.
+func (q *Send) Limit() int { return int(q.limit.Load()) }
 
 // Room returns the number of bytes that Write would accept now.
-func (q *Send) Room() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.room()
-}
-
-func (q *Send) room() int {
-	if q.dead {
-		return 0
-	}
-	return max(0, int(q.limit)-q.Len())
-}
+func (q *Send) Room() int { return max(0, q.Limit()-q.Len()) }
 
 // Len returns the number of bytes that the queue holds.
 func (q *Send) Len() int {
@@ -77,7 +64,7 @@ func (q *Send) Write(p []byte) int {
 func (q *Send) write(p []byte) int {
 	var sp spans
 	q.mu.Lock()
-	n := min(len(p), q.room())
+	n := min(len(p), q.Room())
 	if n > 0 {
 		end := q.end.Load()
 		q.store.reserve(end, end+uint64(n))
@@ -146,6 +133,7 @@ func (q *Send) Reset() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.dead = true
+	q.limit.Store(0)
 	end := q.end.Load()
 	q.released.Store(end)
 	if q.reserved == end {

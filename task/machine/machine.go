@@ -65,8 +65,8 @@ type Thread interface {
 	Kick()
 	// Settle withdraws a Kick. The caller then checks for the request for which the Kick was made.
 	Settle()
-	// Watch makes Run return Moved, without running the thread, if another thread has been in ring 3 on the CPU since
-	// this thread was, or if this thread was in ring 3 on another CPU last. CPU returns the number of the CPU on
+	// Watch makes Run return Moved, without running the thread, if this thread was in ring 3 on another CPU last, or if it was
+	// interrupted there and another thread has been in ring 3 on the CPU since. CPU returns the number of the CPU on
 	// which Run returned Moved, or on which the thread was in ring 3.
 	Watch(on bool)
 	CPU() int

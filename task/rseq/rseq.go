@@ -2,9 +2,9 @@
 // there, and may run a short critical section that stores to data of that CPU. If another thread could have run on the CPU
 // meanwhile, the section is aborted: the thread continues at an address that the program has chosen.
 //
-// Function Moved is called before a thread enters ring 3 on a CPU on which another thread was in ring 3 last, or on
-// another CPU than before. Only at such an entry can the number of the CPU change. A section is aborted only at such
-// an entry, and when a signal is delivered.
+// Function Moved is called before a thread enters ring 3 on another CPU than before, or after an interrupt on a CPU on which
+// another thread was in ring 3 meanwhile. Only at such an entry can the number of the CPU change. A section is aborted only at
+// such an entry, and when a signal is delivered. A system call does not abort a section, because sections make no system calls.
 package rseq
 
 import (

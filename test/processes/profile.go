@@ -62,7 +62,7 @@ func buildCounting(ctx context.Context, dir string) (b *built, result string, er
 	return b, result, err
 }
 
-// profile prints the functions of Loam in which a row spends its instructions.
+// profile prints the functions of Loam in which a row spends its instructions, and how often they are called.
 func profile(ctx context.Context, dir, row string) error {
 	count, err := profiledCPUs()
 	if err != nil {
@@ -187,6 +187,7 @@ func pipeline(words []string) string {
 // profiled is the numbers of instructions by function.
 type profiled struct {
 	of    map[string]int
+	calls map[string]int
 	total int
 }
 
@@ -196,20 +197,21 @@ const ring3 = "ring3"
 // kernel returns the number of instructions in ring 0.
 func (p *profiled) kernel() int { return p.total - p.of[ring3] }
 
-// readProfile reads the result of the plugin: a line with the number and the name of each function.
+// readProfile reads the result of the plugin: a line with the number, the calls and the name of each function.
 func readProfile(path string) (*profiled, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	p := &profiled{of: map[string]int{}}
+	p := &profiled{of: map[string]int{}, calls: map[string]int{}}
 	for line := range strings.Lines(string(text)) {
-		number, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		n, err := strconv.Atoi(number)
-		if err != nil {
+		var n, calls int
+		if _, err := fmt.Sscan(line, &n, &calls); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		p.of[strings.TrimPrefix(name, "loamguest/")] += n
+		name := strings.TrimPrefix(strings.SplitN(strings.TrimSpace(line), " ", 3)[2], "loamguest/")
+		p.of[name] += n
+		p.calls[name] += calls
 		p.total += n
 	}
 	return p, nil
@@ -229,7 +231,7 @@ func (p *profiled) String() string {
 	fmt.Fprintf(&b, "%d instructions, of which %.1f %% in ring 3\n", p.total, 100*float64(p.of[ring3])/float64(p.total))
 	for _, name := range p.names() {
 		if share := float64(p.of[name]) / float64(p.total); share >= least {
-			fmt.Fprintf(&b, "%6.2f %% %s\n", 100*share, name)
+			fmt.Fprintf(&b, "%6.2f %% %9d calls %s\n", 100*share, p.calls[name], name)
 		}
 	}
 	return b.String()

@@ -123,7 +123,7 @@ until /usr/bin/redis-cli ping >/dev/null 2>&1; do /usr/bin/sleep 0.1; done
 // redis runs the server and its benchmark over the loopback of the machine: one client, fifty, and fifty with pipelines of 16
 // requests.
 const redis = redisServer + `
-for c in '1 2000 1' '50 10000 1' '50 40000 16'; do
+for c in '1 20000 1' '50 10000 1' '50 40000 16'; do
 	set -- $c
 	/usr/bin/redis-benchmark -t set,get -c $1 -n $2 -P $3 --csv | while IFS= read -r line; do echo "redis $1 $3 $line"; done
 done

@@ -138,3 +138,9 @@ func cString(s string) *byte {
 // thread starts a thread that ends at once, which clears the word at tid and wakes a waiter for it
 // (CLONE_CHILD_CLEARTID). stack is the end of its stack. It is implemented in thread_amd64.s.
 func thread(stack, tid uintptr) uintptr
+
+// moves and hasAVX are implemented in vector_amd64.s.
+//
+//go:noescape
+func moves(n int, memory *[512]byte)
+func hasAVX() bool

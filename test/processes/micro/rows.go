@@ -21,6 +21,7 @@ const (
 // rows are all rows, in the order of the table.
 var rows = []row{
 	{"getppid, a call that does nothing", plain(func() error { _, err := raw(syscall.SYS_GETPPID, 0, 0, 0); return err })},
+	{"16 stores and 16 loads of AVX registers, no call", vectorMoves},
 	{"clock_gettime by the vDSO", plain(func() error { now.Store(time.Now().UnixNano()); return nil })},
 	{"read of 1 byte from /dev/zero", onFile("/dev/zero", os.O_RDONLY, func(fd int) error { _, err := read(fd, 1); return err })},
 	{"write of 1 byte to /dev/null", onFile("/dev/null", os.O_WRONLY, func(fd int) error { _, err := write(fd, 1); return err })},
@@ -70,6 +71,16 @@ func onFile(name string, flags int, f func(fd int) error) func() (func(int) erro
 		fd, err := syscall.Open(name, flags, 0)
 		return repeat(func() error { return f(fd) }), func() { syscall.Close(fd) }, err
 	}
+}
+
+// vectorMoves measures the moves of vector registers that Loam executes at each system call. It calls no kernel: it shows how long
+// the moves take on this machine.
+func vectorMoves() (func(int) error, func(), error) {
+	if !hasAVX() {
+		return nil, nil, errors.New("the processor has no AVX")
+	}
+	memory := new([512]byte)
+	return func(n int) error { moves(n, memory); return nil }, nothing, nil
 }
 
 // scratch makes a file with content, and returns its name.

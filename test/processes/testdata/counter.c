@@ -4,7 +4,8 @@
  *
  * counter.so,out=PATH: when the file PATH.start exists, the plugin begins to count. The file has two numbers, N and M. When
  * programs have executed N instructions, all counters become zero. After M more instructions, the plugin writes PATH: a line with
- * the number and the name of each function. The name of the programs is ring3. N and M are exceeded by what the machine executes in 10 ms. A block of instructions without a jump counts in whole,
+ * the number, the number of calls and the name of each function. The name of the programs is ring3. A call is an execution of the
+ * lowest known address of a function. N and M are exceeded by what the machine executes in 10 ms. A block of instructions without a jump counts in whole,
  * also if an exception ends it early.
  */
 #include <pthread.h>
@@ -30,7 +31,8 @@ enum { ADD = 0, FUNCTIONS = 1 << 16 };
 
 struct function {
 	const char *name; /* belongs to QEMU, which keeps one copy */
-	uint64_t count;
+	uint64_t count, calls;
+	uint64_t low; /* lowest known address; 0: none is known */
 };
 
 static struct function functions[FUNCTIONS], programs = { "ring3" }, others = { "others" };
@@ -56,6 +58,10 @@ static void translated(plugin_id id, struct qemu_plugin_tb *tb)
 	const struct qemu_plugin_insn *first = qemu_plugin_tb_get_insn(tb, 0);
 	struct function *f = qemu_plugin_insn_vaddr(first) >> 47 ? counterOf(qemu_plugin_insn_symbol(first)) : &programs;
 	qemu_plugin_register_vcpu_tb_exec_inline(tb, ADD, &f->count, qemu_plugin_tb_n_insns(tb));
+	if (!f->low || qemu_plugin_insn_vaddr(first) <= f->low) {
+		f->low = qemu_plugin_insn_vaddr(first);
+		qemu_plugin_register_vcpu_tb_exec_inline(tb, ADD, &f->calls, 1);
+	}
 }
 
 static uint64_t total(void)
@@ -69,7 +75,7 @@ static uint64_t total(void)
 static void print(FILE *file, const struct function *f)
 {
 	if (f->count)
-		fprintf(file, "%llu %s\n", (unsigned long long)f->count, f->name);
+		fprintf(file, "%llu %llu %s\n", (unsigned long long)f->count, (unsigned long long)f->calls, f->name);
 }
 
 static void *control(void *unused)
@@ -87,7 +93,7 @@ static void *control(void *unused)
 	while (*(volatile uint64_t *)&programs.count < skip)
 		usleep(10000);
 	for (int i = 0; i < FUNCTIONS; i++)
-		functions[i].count = 0;
+		functions[i].count = functions[i].calls = 0;
 	programs.count = others.count = 0;
 	while (total() < length)
 		usleep(10000);

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix/credential"
 	"loam/task"
 	"loam/unikernel/rt"
@@ -33,6 +34,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "loam: there is no program to run")
 		return statusNotFound
 	}
+	addHeadroom(machine{}.Pages() * mem.PageSize)
 	s, err := NewSystem()
 	if err == nil {
 		err = ShowProcesses(s, false)

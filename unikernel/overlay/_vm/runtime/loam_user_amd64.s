@@ -126,7 +126,8 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	JNE	wild
 	// A watched context (restartable sequences, a CPU set) returns if another context has run in ring 3 on
 	// this CPU since, or if this context last ran on another CPU. If neither is so, the CPU is still allowed:
-	// a change of the CPU set clears page_placed.
+	// a change of the CPU set clears page_placed. A context that returns from a system call is in no critical
+	// section (rseq(2)), so only another CPU matters to it.
 	CMPL	page_watched(DI), $0
 	JEQ	here
 	MOVL	cpu_number(GS), CX
@@ -134,6 +135,8 @@ TEXT loam∕kernel∕user·enter<ABIInternal>(SB),NOSPLIT|NOFRAME,$0
 	CMPL	CX, page_placed(DI)
 	JNE	moved
 	CMPQ	DI, cpu_last(GS)
+	JEQ	here
+	CMPQ	frame_vector(DI), $vectorSyscall
 	JNE	moved
 here:
 	MOVQ	DI, cpu_last(GS)
