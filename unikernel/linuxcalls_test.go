@@ -57,3 +57,6 @@ func TestLinuxHostFiles(t *testing.T) { compareC(t, "hostfiles") }
 
 // /proc/cpuinfo describes the processor as the instruction CPUID does.
 func TestLinuxCPUInfo(t *testing.T) { compareC(t, "cpuinfo") }
+
+// A process that a signal ends writes a core dump as on Linux: when, with which status, and with which content.
+func TestLinuxCoreDumps(t *testing.T) { compareC(t, "coredump") }
