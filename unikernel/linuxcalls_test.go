@@ -60,3 +60,6 @@ func TestLinuxCPUInfo(t *testing.T) { compareC(t, "cpuinfo") }
 
 // A process that a signal ends writes a core dump as on Linux: when, with which status, and with which content.
 func TestLinuxCoreDumps(t *testing.T) { compareC(t, "coredump") }
+
+// A request to a stopped process may follow PTRACE_ATTACH and PTRACE_SEIZE without a wait, as on Linux.
+func TestLinuxAttachToStopped(t *testing.T) { compareC(t, "attachstopped") }
