@@ -63,3 +63,9 @@ func TestLinuxCoreDumps(t *testing.T) { compareC(t, "coredump") }
 
 // A request to a stopped process may follow PTRACE_ATTACH and PTRACE_SEIZE without a wait, as on Linux.
 func TestLinuxAttachToStopped(t *testing.T) { compareC(t, "attachstopped") }
+
+// Only a thread with CAP_NET_BIND_SERVICE binds ports below 1024, as on Linux.
+func TestLinuxPrivilegedPorts(t *testing.T) {
+	asRoot(t, "only root binds them on the host")
+	compareC(t, "ports")
+}
