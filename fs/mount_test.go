@@ -17,7 +17,7 @@ func TestMountFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := other.SetContent(file, []byte("mounted")); err != nil {
+	if err := memfs.SetContent(file, []byte("mounted")); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Mknod(v.Root, "/f", fs.Regular|0o644, fs.Device{}); err != nil {

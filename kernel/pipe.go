@@ -89,10 +89,10 @@ func (p *pipe) writePipe(c *cpu, addr, size uint64) (int64, bool) {
 	k := c.kernel()
 	n := min(size, pipeSize-(p.written-p.read))
 	switch {
-	case !p.ends[readEnd].open:
-		return -int64(linux.EPIPE), true
 	case size == 0:
 		return 0, true
+	case !p.ends[readEnd].open:
+		return -int64(linux.EPIPE), true
 	case n == 0:
 		return p.wait(c, writeEnd)
 	case !k.touch(addr, n, space.Read):

@@ -166,3 +166,13 @@ func TestDescriptors(t *testing.T) {
 	}
 	u.current(thread.ID(1))
 }
+
+// A write of no bytes to a pipe without a reader returns 0, as on Linux.
+func TestEmptyWriteToBrokenPipe(t *testing.T) {
+	u := newUser(t)
+	at := u.memory(1, protRead|protWrite)
+	read, written := u.pipe(at, 0)
+	u.want(0, linux.SYS_CLOSE, read)
+	u.want(0, linux.SYS_WRITE, written, at, 0)
+	u.fails(linux.EPIPE, linux.SYS_WRITE, written, at, 1)
+}

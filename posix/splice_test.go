@@ -80,6 +80,23 @@ func TestSendToPipe(t *testing.T) {
 	wantErrno(t, errno, linux.EPIPE, "sendfile without a reader")
 }
 
+// sendfile of no bytes to a pipe waits for room and fails without a reader, as on Linux.
+func TestSendNothing(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, linux.O_NONBLOCK)
+	fd, errno := p.OpenAt(linux.AT_FDCWD, "f", create, 0o644)
+	ok(t, errno)
+	if n, errno := p.Sendfile(w, fd, nil, 0); n != 0 || errno != 0 {
+		t.Errorf("to an empty pipe: %d, %v", n, errno)
+	}
+	write(t, p, w, strings.Repeat("x", pipe.Size))
+	_, errno = p.Sendfile(w, fd, nil, 0)
+	wantErrno(t, errno, linux.EAGAIN, "to a full pipe")
+	ok(t, p.Close(r))
+	_, errno = p.Sendfile(w, fd, nil, 0)
+	wantErrno(t, errno, linux.EPIPE, "without a reader")
+}
+
 // splice and tee return the errors that splice(2) and tee(2) list.
 func TestSpliceErrors(t *testing.T) {
 	p := files(t)

@@ -84,6 +84,9 @@ func (p *Process) Bind(fd int, a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
+	if p.who != nil && inet.Privileged(s, a) && !p.may(linux.CAP_NET_BIND_SERVICE) {
+		return linux.EACCES
+	}
 	return s.Bind(a)
 }
 

@@ -338,8 +338,10 @@ func (t *Task) attend() {
 		}
 		t.suspended = t.suspended && d.Effect != signal.None && d.Effect != signal.Handle
 		switch d.Effect {
-		case signal.Terminate, signal.Core:
+		case signal.Terminate:
 			p.end(int32(d.Info.Signal))
+		case signal.Core:
+			t.endWithCore(d.Info)
 		case signal.Suspend:
 			t.stop(d.Info.Signal)
 		}

@@ -1,8 +1,6 @@
 package task
 
 import (
-	"fmt"
-
 	"loam/abi/linux"
 	"loam/exec"
 	"loam/fs"
@@ -36,23 +34,12 @@ type image struct {
 // noRandomise is the flag of personality(2) that a debugger sets: addresses are the same each time.
 const noRandomise = 0x0040000
 
-// nameOf returns the name of a program that is found by a descriptor (execveat(2)), as scripts and AT_EXECFN see it.
-func nameOf(dirfd int, path string) string {
-	switch {
-	case path == "":
-		return fmt.Sprintf("/dev/fd/%d", dirfd)
-	case dirfd == linux.AT_FDCWD || path[0] == '/':
-		return path
-	}
-	return fmt.Sprintf("/dev/fd/%d/%s", dirfd, path)
-}
-
 // load prepares a program for a caller with credentials. Errors: those of execve(2).
 func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, path string, args, env []string) (*image, error) {
 	o := mapped.NewOpener(p.system.files, files)
 	defer o.Release()
 	first := true
-	name := nameOf(dirfd, path)
+	name := exec.NameOf(dirfd, path)
 	program, err := exec.Resolve(name, args, func(file string) (exec.File, error) {
 		if first {
 			first = false
@@ -63,7 +50,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	if err != nil {
 		return nil, err
 	}
-	i := &image{name: base(name), program: executed{path: o.Last().Path, place: o.Last().Place}}
+	i := &image{name: exec.TaskName(name), program: executed{path: o.Last().Path, place: o.Last().Place}}
 	var errno linux.Errno
 	gives := mapped.Privileges(o.Last())
 	p.system.mu.Lock()
@@ -141,17 +128,6 @@ func (p *Process) first(q Program) (*Task, error) {
 		}
 	}
 	return t, nil
-}
-
-// base returns the name of a task after execve: the last part of a path, at most 15 bytes.
-func base(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '/' {
-			path = path[i+1:]
-			break
-		}
-	}
-	return path[:min(len(path), 15)]
 }
 
 // strings reads an array of pointers to strings. Errors: EFAULT, E2BIG.

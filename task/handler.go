@@ -39,7 +39,7 @@ func (t *Task) handle(d signal.Delivery) {
 func (t *Task) lost(n signal.Number) {
 	if n == signal.Segmentation {
 		t.process.system.mu.Lock()
-		t.process.end(int32(signal.Segmentation))
+		t.endWithCore(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 		t.process.system.mu.Unlock()
 		return
 	}

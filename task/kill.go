@@ -57,7 +57,7 @@ func kill(t *Task, a call.Args) (uint64, linux.Errno) {
 // call, so it is alerted as usual.
 func (t *Task) lockToSend() {
 	t.process.system.mu.Lock()
-	t.sends = !t.alerted.hooked()
+	t.sends = !t.alerted.Hooked()
 }
 
 // unlockSent ends lockToSend.

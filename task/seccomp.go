@@ -11,7 +11,7 @@ import (
 )
 
 // This file connects tasks to package seccomp, which has the filters that threads set for their own system calls. A
-// thread without filters has no extra cost (see attention). System.mu guards the chains of filters.
+// thread without filters has no extra cost (see package attention). System.mu guards the chains of filters.
 
 // inherit gives a new thread the seccomp filters of the thread that creates it, and applies the CPU set that the new thread has
 // inherited. The caller holds System.mu.
@@ -27,7 +27,7 @@ func (t callTask) Filters() *seccomp.Filter { return t.filters.Load() }
 func (t callTask) SetFilters(f *seccomp.Filter) {
 	t.filters.Store(f)
 	if f != nil {
-		t.alerted.filter()
+		t.alerted.Filter()
 	}
 }
 

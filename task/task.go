@@ -14,6 +14,7 @@ import (
 	"loam/posix/credential"
 	"loam/posix/file"
 	"loam/task/account"
+	"loam/task/attention"
 	"loam/task/family"
 	"loam/task/futexcall"
 	"loam/task/rseq"
@@ -34,7 +35,7 @@ type Task struct {
 	caller    call.Caller
 
 	interrupt *file.Interrupt // ends a wait; alert raises it
-	alerted   attention       // requests to the thread, set by alert
+	alerted   attention.Word  // requests to the thread, set by alert
 	sends     bool            // the task sends signals: see lockToSend; guarded by System.mu
 	closed    bool            // set when thread has been closed; guarded by System.mu
 	dismissed atomic.Bool     // the task has to end, since another thread calls execve
@@ -127,17 +128,17 @@ func (t *Task) alert() {
 }
 
 // undisturbed reports whether rearm would do nothing: no interrupt, no request, and no tracer or filter.
-func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && t.alerted.bits.Load() == 0 }
+func (t *Task) undisturbed() bool { return !t.interrupt.Raised() && !t.alerted.Any() }
 
 // rearm empties the channel interrupt, in which an earlier call may have left a value, unless a request is pending.
 // It reports whether a tracer or filters see the calls of the thread.
 func (t *Task) rearm() (hooked bool) {
 	t.interrupt.Clear() // before the load of the requests: alert stores a request before it raises the interrupt
-	bits := t.alerted.bits.Load()
-	if bits&requested != 0 {
+	pending, hooks := t.alerted.State()
+	if pending {
 		t.interrupt.Raise()
 	}
-	return bits&(hookedCall|filteredCall) != 0
+	return hooks
 }
 
 // serve executes the system call that the thread has made, and calls the tracer and the filters of the thread before and after it.
@@ -297,6 +298,7 @@ func (t *Task) exit() {
 	t.charge()
 	p, s := t.process, t.process.system
 	s.mu.Lock()
+	t.recordForDump()
 	t.thread.Close()
 	t.closed = true
 	p.past.Add(&t.usage)

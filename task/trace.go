@@ -15,7 +15,7 @@ import (
 )
 
 // This file connects tasks to package trace, which implements debuggers. A thread without a tracer has no extra cost:
-// each system call loads the word attention in any case, and a bit of it shows a tracer.
+// each system call loads the attention.Word in any case, and a bit of it shows a tracer.
 
 // traceSystem shows the system to package trace, as a trace.System.
 type traceSystem struct{ *System }
@@ -165,10 +165,10 @@ func (t traceTask) Attend() { t.alerted.Store(true) }
 func (t traceTask) Alert() { t.alert() }
 
 // Hook implements trace.Thread.
-func (t traceTask) Hook(on bool) { t.alerted.hook(on) }
+func (t traceTask) Hook(on bool) { t.alerted.Hook(on) }
 
 // Hooked implements trace.Thread.
-func (t traceTask) Hooked() bool { return t.alerted.hooked() }
+func (t traceTask) Hooked() bool { return t.alerted.Hooked() }
 
 // Await implements trace.Thread.
 func (t traceTask) Await(ready <-chan struct{}) linux.Errno { return t.await(ready, forever) }
@@ -193,7 +193,7 @@ func (t *Task) nextDelivery() signal.Delivery {
 // enterCall runs before a call of a thread with a tracer or a filter. It returns the number of the call to execute, and false for
 // none: the result is in the registers.
 func (t *Task) enterCall(number uint64) (uint64, bool) {
-	if t.alerted.hooked() {
+	if t.alerted.Hooked() {
 		var ok bool
 		if number, ok = trace.EnterCall(traceTask{t}, number); !ok {
 			return 0, false

@@ -93,3 +93,15 @@ func TestLinuxHostFiles(t *testing.T) { compareC(t, "hostfiles") }
 
 // /proc/cpuinfo describes the processor as the instruction CPUID does.
 func TestLinuxCPUInfo(t *testing.T) { compareC(t, "cpuinfo") }
+
+// A process that a signal ends writes a core dump as on Linux: when, with which status, and with which content.
+func TestLinuxCoreDumps(t *testing.T) { compareC(t, "coredump") }
+
+// A request to a stopped process may follow PTRACE_ATTACH and PTRACE_SEIZE without a wait, as on Linux.
+func TestLinuxAttachToStopped(t *testing.T) { compareC(t, "attachstopped") }
+
+// Only a thread with CAP_NET_BIND_SERVICE binds ports below 1024, as on Linux.
+func TestLinuxPrivilegedPorts(t *testing.T) {
+	asRoot(t, "only root binds them on the host")
+	compareC(t, "ports")
+}

@@ -69,7 +69,7 @@ func TestAllocate(t *testing.T) {
 			want[i] = byte(rng.Uint32())
 		}
 		if kind == "base" {
-			if err := system.SetContent(f.Place().Node, bytes.Clone(want)); err != nil {
+			if err := memfs.SetContent(f.Place().Node, bytes.Clone(want)); err != nil {
 				t.Fatal(err)
 			}
 		} else if _, err := f.WriteAt(want, 0); err != nil {

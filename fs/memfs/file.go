@@ -27,12 +27,12 @@ type file struct {
 	nameable bool // the file has no name, but may get a first name
 }
 
-// SetContent sets the content of a file of this file system that has not been written. The content may
-// lie elsewhere, such as in a mapped image. Reads use it in place, and a write copies the page. The
-// caller must keep it valid and unchanged.
-func (m *FileSystem) SetContent(n fs.Node, content []byte) error {
+// SetContent sets the content of a file in memory that has not been written. The content may lie elsewhere, such as in a
+// mapped image. Reads use it in place, and a write copies the page. The caller must keep it valid and unchanged. It returns
+// EINVAL for other files.
+func SetContent(n fs.Node, content []byte) error {
 	f, ok := n.(*file)
-	if !ok || f.system != m {
+	if !ok {
 		return linux.EINVAL
 	}
 	f.mu.Lock()

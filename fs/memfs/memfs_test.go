@@ -199,7 +199,7 @@ func TestMoveToPageCache(t *testing.T) {
 		t.Fatal(err)
 	}
 	below := bytes.Repeat([]byte("below"), 2000)
-	if err := m.SetContent(f.Place().Node, below); err != nil {
+	if err := memfs.SetContent(f.Place().Node, below); err != nil {
 		t.Fatal(err)
 	}
 	want := bytes.Clone(below)

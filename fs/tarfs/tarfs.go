@@ -125,7 +125,7 @@ func (l *loader) add(h *tar.Header, content []byte) error {
 	case tar.TypeReg:
 		p, err := l.view.Lookup(l.view.Root, name, false)
 		if err == nil {
-			err = l.system.SetContent(p.Node, content[:h.Size:h.Size])
+			err = memfs.SetContent(p.Node, content[:h.Size:h.Size])
 		}
 		if err != nil {
 			return err

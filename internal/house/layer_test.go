@@ -88,7 +88,7 @@ const layers = `
 	NONE < mem < mem/memtest;
 	mem < mem/cache;
 	NONE < exec/vdso; # the kernel writes the clocks into its page
-	NONE < task/futex, task/family; # state of processes: pure
+	NONE < task/futex, task/family, task/attention; # state of processes: pure
 	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
 	NONE < exec/library; # of the host: which libraries a program needs
@@ -114,7 +114,7 @@ const layers = `
 	posix/file, stack < posix/socket;
 	posix/socket < posix/netdevice < posix/netlink < FAMILIES;
 	posix/socket < posix/unix < FAMILIES;
-	posix/netdevice, posix/bpf < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
+	posix/netdevice, posix/bpf, posix/credential < posix/inet < posix/handed, posix/packet, posix/procnet < FAMILIES;
 	posix/procnet, posix/netlink, posix/unix < posix/sockdiag < FAMILIES; # lists of sockets
 	posix/file < posix/epoll, posix/mqueue, posix/pipe, posix/event, posix/timer, posix/lock, posix/mapping < FAMILIES;
 	posix/file, fs/devpts, posix/terminal < posix/tty < FAMILIES;
@@ -142,13 +142,14 @@ const layers = `
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
 	posix/call < task/privilege, task/schedule, task/spawn;
 	posix/call, mem < task/vector;
+	posix, mem, task/signal < task/core; # core dumps
 	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
 	posix/call, task/signal < task/clone;
 	posix/call, task/signal, task/family, task/account < task/wait;
 	posix/call, mem, task/machine < task/rseq;
 	posix/call, mem, task/futex < task/futexcall;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs, task/core, task/attention < task; # processes of Linux programs
 	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;

@@ -21,7 +21,7 @@ const (
 	mapsOfFile    = "a private mapping of a file is a copy; all shared mappings of a file have the same address and the rights of the file, and MAP_FIXED is not supported for them"
 	notOfShared   = "the call has no effect on shared mappings of files"
 	oneOfShared   = "a shared mapping of a file can be moved only if the file has no other shared mapping"
-	noCores       = "RLIMIT_CORE is only stored, because programs on Loam do not dump core"
+	noCores       = "RLIMIT_CORE is only stored, because Go programs on Loam do not dump core"
 	onlyItself    = "the call works only for the program itself, its threads, and in a virtual machine the processes that it starts; for other processes it returns ESRCH"
 	ofChildren    = "in a virtual machine, the call waits for processes that the program has started by os/exec; a program has no other children"
 	bySpawn       = "in a virtual machine, os/exec, os.StartProcess and syscall.ForkExec start programs without this call"

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"loam/abi/linux"
+	"loam/posix/credential"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -61,6 +62,20 @@ func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Er
 		return netip.AddrPort{}, linux.EINVAL
 	}
 	return s.inetName(a)
+}
+
+// Privileged reports whether only a thread with CAP_NET_BIND_SERVICE may bind the socket to an address.
+func Privileged(s socket.Socket, a socket.Address) bool {
+	switch s := s.(type) {
+	case *TCPSocket:
+	case *UDPSocket:
+		if !s.hasPorts() {
+			return false
+		}
+	default:
+		return false
+	}
+	return a.IP.Port() != 0 && a.IP.Port() < credential.FirstPort
 }
 
 // Network is the state that all AF_INET and AF_INET6 sockets of a system share.

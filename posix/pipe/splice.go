@@ -28,7 +28,7 @@ func (s Spliced) end() *End {
 }
 
 // Splice implements splice(2) for files whose descriptors are open, and flags that are known. It blocks until a byte has been
-// moved, or returns 0 at the end of the input. Errors: EBADF, EINVAL, ESPIPE, EAGAIN, EPIPE, EINTR, and those of reading and
+// moved, or returns 0 at the end of the input. With n = 0, it waits until a pipe as output has room, as sendfile(2) does. Errors: EBADF, EINVAL, ESPIPE, EAGAIN, EPIPE, EINTR, and those of reading and
 // writing the files.
 func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, linux.Errno) {
 	reader, writer := from.end(), to.end()
@@ -41,8 +41,6 @@ func (s *System) Splice(from, to Spliced, n, flags int, task file.Task) (int, li
 		return -1, linux.EBADF
 	case writer == nil && to.Flags.Load()&linux.O_APPEND != 0:
 		return -1, linux.EINVAL
-	case n == 0:
-		return 0, 0
 	}
 	move := func() (int, linux.Errno) { return reader.drainInto(to, n) }
 	switch {
@@ -191,7 +189,7 @@ func (e *End) drainInto(to Spliced, n int) (int, linux.Errno) {
 func (e *End) fillFrom(from Spliced, n int) (int, linux.Errno) {
 	p := e.pipe
 	p.mu.Lock()
-	done, errno, ended := 0, linux.Errno(0), false
+	done, errno, ended := 0, linux.Errno(0), n == 0 && !p.full()
 	for done < n && errno == 0 && !ended && p.ends[reads] > 0 && !p.full() {
 		var got int
 		got, errno = from.take(p.back(n - done))

@@ -23,13 +23,13 @@ func Call(t Thread, a call.Args) (uint64, linux.Errno) {
 	}
 	switch a.A1 {
 	case linux.PTRACE_ATTACH:
-		return locked(t, func() (uint64, linux.Errno) { return 0, attachTo(t, a.A2, false, 0) })
+		return attachTo(t, a.A2, false, 0)
 	case linux.PTRACE_SEIZE:
 		switch {
 		case a.A3 != 0, a.A4&^traceOptions != 0:
 			return 0, linux.EIO
 		}
-		return locked(t, func() (uint64, linux.Errno) { return 0, attachTo(t, a.A2, true, a.A4) })
+		return attachTo(t, a.A2, true, a.A4)
 	case linux.PTRACE_PEEKTEXT, linux.PTRACE_PEEKDATA, linux.PTRACE_POKETEXT, linux.PTRACE_POKEDATA:
 		return peekPoke(t, a)
 	case linux.PTRACE_GETREGSET, linux.PTRACE_SETREGSET:
@@ -74,21 +74,33 @@ func traceMe(t Thread) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// attachTo makes thread t the tracer of the thread with an ID. The caller holds the lock of System.
-func attachTo(t Thread, id uint64, seize bool, options uint64) linux.Errno {
-	of := t.System().Thread(family.PID(number(id)))
-	switch {
-	case of == nil:
-		return linux.ESRCH
-	case of.Process() == t.Process(), of.Links().Traced != nil, of.Process().Ending(), !t.MayTrace(of.Process()):
-		return linux.EPERM
+// attachTo makes thread t the tracer of the thread with an ID. If the process of that thread is stopped, attachTo waits until
+// the thread is stopped for the tracer: a request may follow without a wait (Linux's JOBCTL_TRAPPING). Errors: ESRCH, EPERM.
+func attachTo(t Thread, id uint64, seize bool, options uint64) (uint64, linux.Errno) {
+	var settled chan struct{}
+	n, errno := locked(t, func() (uint64, linux.Errno) {
+		of := t.System().Thread(family.PID(number(id)))
+		switch {
+		case of == nil:
+			return 0, linux.ESRCH
+		case of.Process() == t.Process(), of.Links().Traced != nil, of.Process().Ending(), !t.MayTrace(of.Process()):
+			return 0, linux.EPERM
+		}
+		x := attach(of, t, seize, options)
+		if of.Process().Stopped() {
+			settled = make(chan struct{})
+			x.settled = settled
+		}
+		if !seize {
+			of.Process().Send(of, signal.Info{Signal: signal.Stop, Code: signal.CodeKernel})
+		}
+		of.Alert()
+		return 0, 0
+	})
+	if settled != nil {
+		t.Await(settled) // a signal to the tracer ends the wait, too
 	}
-	attach(of, t, seize, options)
-	if !seize {
-		of.Process().Send(of, signal.Info{Signal: signal.Stop, Code: signal.CodeKernel})
-	}
-	of.Alert()
-	return 0
+	return n, errno
 }
 
 // tracing returns the thread with an ID, which t traces and which is stopped. The caller holds the lock of System.

@@ -20,9 +20,10 @@ type Tracee struct {
 	step  bool // the thread stops after one instruction
 
 	stopped   bool
-	listening bool  // PTRACE_LISTEN was called: the thread stays in a group stop
-	news      bool  // the current stop has not been reported by a wait yet
-	code      int32 // code of the current stop: a signal, and an event << 8
+	listening bool          // PTRACE_LISTEN was called: the thread stays in a group stop
+	news      bool          // the current stop has not been reported by a wait yet
+	settled   chan struct{} // closed at the first stop or at the end; nil if no tracer waits for that
+	code      int32         // code of the current stop: a signal, and an event << 8
 	resume    chan struct{}
 	inject    signal.Number // signal with which the tracer resumed the thread; 0: none
 
@@ -58,6 +59,7 @@ func attach(t Thread, by Thread, seized bool, options uint64) *Tracee {
 // System.
 func (x *Tracee) untrace(n signal.Number) {
 	by := x.by
+	x.settle()
 	for i, o := range by.Links().Tracees {
 		if o == x {
 			by.Links().Tracees = append(by.Links().Tracees[:i:i], by.Links().Tracees[i+1:]...)
@@ -90,6 +92,14 @@ func (x *Tracee) release(n signal.Number) {
 	}
 }
 
+// settle ends the wait of a tracer for the first stop. The caller holds the lock of System.
+func (x *Tracee) settle() {
+	if x.settled != nil {
+		close(x.settled)
+		x.settled = nil
+	}
+}
+
 // hook updates the flag that makes system calls of the thread check for a tracer. The caller holds the lock
 // of System.
 func (x *Tracee) hook() { x.task.Hook(x.calls || x.step || x.Debug.Active()) }
@@ -105,6 +115,7 @@ func stop(t Thread, code int32, info *signal.Info) signal.Number {
 	x.stopped, x.news, x.code, x.Info, x.inject = true, true, code, info, 0
 	x.resume = make(chan struct{})
 	resume := x.resume
+	x.settle()
 	notifyTracer(x.by.Process(), t, signal.ChildTrapped, code)
 	s.Unlock()
 	for t.Await(resume) != 0 {
@@ -413,6 +424,7 @@ func Gone(t Thread, status int32) (kept bool) {
 		return false
 	}
 	x.dead, x.status, x.stopped = true, status, false
+	x.settle()
 	if t.ID() == t.Process().Node().PID { // the end of a first thread is reported when the process ends
 		t.Process().Links().First = x
 		return false

@@ -213,7 +213,7 @@ func TestGuest(t *testing.T) {
 		{"fault", 2, `unexpected fault address 0x123456789abc\nfatal error: fault\n\[signal SIGSEGV: segmentation violation code=0x1 addr=0x123456789abc pc=0x[0-9a-f]+\]\n(?s:.*)\nmain\.peek\((?s:.*)\nmain\.main\(\)\n(?s:.*)`},
 		{"illegal", 2, `SIGILL: illegal instruction\nPC=(?s:.*)\nmain\.illegal\(\)\n(?s:.*)`},
 		{"trap", 2, `SIGTRAP: trace trap\nPC=(?s:.*)\nruntime\.Breakpoint\(\)\n(?s:.*)`},
-		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/arch/amd64\.APIC\.write .*\n(?s:.*)loam/kernel\.(Enter .*enter|Interrupted .*lock)\.go:\d+\n(?s:.*)\nnot served: system call 499, 1 times\n(?s:.*)`},
+		{"broken", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)\nr14 0xf{8}(?s:.*)\nloam/arch/amd64\.store32 .*\nloam/arch/amd64\.APIC\.write .*\n(?s:.*)loam/kernel\.(Enter .*enter|Interrupted .*lock)\.go:\d+\n(?s:.*)\nnot served: system call 499, 1 times\n(?s:.*)`},
 		{"narrow", 125, `\nloam: the kernel's stack is too small for what it does\nvector 0x0{15}e\n(?s:.*)\ncr2 0xffffe000000(?s:.*)\nloam/kernel\.\S+ .*\.go:\d+\n(?s:.*)`},
 		{"blind", 125, `\nloam: the kernel failed\nvector 0x0{15}e\n(?s:.*)and failed again while it told of that, at ip 0x[0-9a-f]{16}\n`},
 		{"readonly", 0, `(runtime error: invalid memory address or nil pointer dereference true true\n){5}`},

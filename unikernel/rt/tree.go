@@ -85,7 +85,7 @@ func fillTree(p Platform, c guest.Config, root *memfs.FileSystem, terminals *dev
 		return nil, err
 	}
 	executable, content := p.Executable(c)
-	if err := putFile(v, executable, content, 0o755, root); err != nil {
+	if err := putFile(v, executable, content, 0o755); err != nil {
 		return nil, err
 	}
 	about = aboutProcess(p, c, executable)
@@ -316,7 +316,7 @@ func ownFolders(v *fs.View, c guest.Config) error {
 
 // putFile creates a file that shares the memory of content. An existing file and a read-only folder are
 // left as they are.
-func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memfs.FileSystem) error {
+func putFile(v *fs.View, name string, content []byte, mode fs.Mode) error {
 	if content == nil {
 		return nil
 	}
@@ -334,7 +334,7 @@ func putFile(v *fs.View, name string, content []byte, mode fs.Mode, system *memf
 	if err != nil {
 		return err
 	}
-	return system.SetContent(place.Node, content)
+	return memfs.SetContent(place.Node, content)
 }
 
 // aboutProcess returns the content of /proc. Its functions are called each time the program reads a file.

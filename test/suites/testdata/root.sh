@@ -4,6 +4,7 @@
 set -eu
 root=$1 image=$2 goroot=$3
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+unset TMPDIR # the folder does not exist in the new root
 debootstrap --variant=minbase bookworm "$root"
 printf '#!/bin/sh\nexit 101\n' > "$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"

@@ -89,6 +89,10 @@
 // flagResume is the flag RF. While it is set, no instruction breakpoint triggers.
 #define flagResume	0x10000
 
+// spillRoom is space above the return address of a Go function, which may store its register arguments there (Go's ABI,
+// "Function call stack"). Without it, the function overwrites the frame whose address it gets.
+#define spillRoom	64
+
 #define bootStackSize	32768
 #define gSize	1024
 
@@ -370,7 +374,9 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, BX
 	MOVQ	0(GS), AX
+	SUBQ	$spillRoom, SP
 	CALL	loam∕kernel·Interrupted<ABIInternal>(SB)
+	ADDQ	$spillRoom, SP
 	MOVQ	cpu_crashEnd(GS), AX
 	MOVQ	AX, cpu_ist1(GS)
 	MOVQ	SP, AX
@@ -387,6 +393,7 @@ TEXT runtime·loamCrash(SB),NOSPLIT|NOFRAME,$0
 	XORPS	X15, X15
 	XORL	BP, BP
 	MOVQ	0(GS), AX
+	SUBQ	$spillRoom, SP
 	CALL	loam∕kernel·Fatal<ABIInternal>(SB)
 	HLT
 	JMP	-1(PC)

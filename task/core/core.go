@@ -1,0 +1,125 @@
+// Package core writes core dumps (core(5)): ELF files from which a debugger shows the registers and the memory of a process that a
+// signal has ended.
+package core
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"loam/mem"
+	"loam/task/signal"
+)
+
+// Dump describes a process. Its threads do not run any more.
+type Dump struct {
+	PID, Parent, Group, Session int32
+	UID, GID                    uint32
+	Name                        string
+	Nice                        int
+	Signal                      signal.Info // the signal that has ended the process
+	Auxv                        []byte
+	Arguments                   func() []byte // the arguments of the program, each with a NUL
+	Threads                     []Thread      // the thread that has received the signal is the first
+	Memory                      *mem.Map
+}
+
+// Thread is the state of a thread.
+type Thread struct {
+	ID           int32
+	Registers    []byte // struct user_regs_struct
+	Float        []byte // the area of FXSAVE
+	Vectors      []byte // the area of XSAVE
+	Blocked      uint64 // the signal mask
+	User, System int64  // CPU times in nanoseconds
+}
+
+// header is the header of an ELF file.
+type header struct {
+	Ident                          [16]byte
+	Type, Machine                  uint16
+	Version                        uint32
+	Entry, Programs, Sections      uint64 // offsets of the headers
+	Flags                          uint32
+	Size, ProgramSize, Count       uint16 // sizes of this header and of a program header, and the number of program headers
+	SectionSize, SectionCount, Tab uint16
+}
+
+// program is a program header.
+type program struct {
+	Type, Flags                     uint32
+	Offset, Address, Physical       uint64
+	FileSize, MemorySize, Alignment uint64
+}
+
+// Values of fields (elf(5)).
+const (
+	headerSize  = 64
+	programSize = 56
+	typeCore    = 4
+	machineX86  = 62
+	typeLoad    = 1
+	typeNote    = 4
+	mostHeaders = 0xffff // PN_XNUM: a file with this number of program headers or more has the number elsewhere
+)
+
+// write writes the file: headers, notes, memory.
+func (d *Dump) write(w *writer) {
+	regions := d.Memory.Dump()
+	regions = regions[:min(len(regions), mostHeaders-2)]
+	notes := d.notes(regions)
+	at := uint64(headerSize + programSize*(len(regions)+1))
+	headers := encode(header{
+		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, // 64 bits, little-endian, version 1
+		Type:  typeCore, Machine: machineX86, Version: 1,
+		Programs: headerSize, Size: headerSize, ProgramSize: programSize, Count: uint16(len(regions) + 1),
+	}, program{Type: typeNote, Offset: at, FileSize: uint64(len(notes))})
+	at = (at + uint64(len(notes)) + mem.PageSize - 1) &^ (mem.PageSize - 1)
+	gap := int64(at) - int64(headerSize+programSize*(len(regions)+1)+len(notes))
+	for _, r := range regions {
+		headers = append(headers, encode(program{
+			Type: typeLoad, Flags: permissions(r.Prot), Offset: at, Address: r.Start, FileSize: r.Size, MemorySize: r.End - r.Start, Alignment: mem.PageSize,
+		})...)
+		at += r.Size
+	}
+	w.put(headers)
+	w.put(notes)
+	w.skip(gap)
+	for _, r := range regions {
+		d.region(w, r)
+	}
+}
+
+// region writes the memory of a region. A page that was never accessed or cannot be read is a hole.
+func (d *Dump) region(w *writer, r mem.Dumped) {
+	var page [mem.PageSize]byte
+	for at := r.Start; at < r.Start+r.Size && !w.full; at += mem.PageSize {
+		if d.Memory.Untouched(at) {
+			w.skip(mem.PageSize)
+			continue
+		}
+		if n, _ := d.Memory.ReadForced(page[:], at); n < len(page) {
+			w.skip(mem.PageSize)
+			continue
+		}
+		w.put(page[:])
+	}
+}
+
+// permissions returns the flags of a program header.
+func permissions(p mem.Prot) (flags uint32) {
+	for i, bit := range [...]mem.Prot{mem.Exec, mem.Write, mem.Read} {
+		if p&bit != 0 {
+			flags |= 1 << i
+		}
+	}
+	return flags
+}
+
+// encode returns structures of fixed size in little-endian order.
+func encode(parts ...any) []byte {
+	var b bytes.Buffer
+	for _, p := range parts {
+		binary.Write(&b, binary.LittleEndian, p) // it fails only for types without a fixed size
+	}
+	return b.Bytes()
+}
