@@ -68,3 +68,15 @@ func mincore(t *Task, a call.Args) (uint64, linux.Errno) {
 	}
 	return 0, t.caller.Memory.Write(a.A3, present)
 }
+
+// leaveSegments records that the process stops using a range of its memory, for System V's shared memory (package ipc).
+func (t *Task) leaveSegments(start, end uint64) {
+	t.process.system.ipc.LeaveSegments(callTask{t}, start, end)
+}
+
+// leaveMemory records that the process stops using all of its memory, unless another process shares the memory.
+func (t *Task) leaveMemory() {
+	if t.memory().users.Load() == 1 {
+		t.leaveSegments(0, mem.End)
+	}
+}
