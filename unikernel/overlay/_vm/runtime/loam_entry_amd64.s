@@ -383,10 +383,10 @@ TEXT inside<>(SB),NOSPLIT|NOFRAME,$0
 	XORL	BX, BX
 	JMP	leave<>(SB)
 fails:
-	JMP	runtime·loamCrash(SB)
+	JMP	runtime·loamFatal(SB)
 
-// loamCrash ends the machine after an unexpected trap in the kernel. It uses the current stack.
-TEXT runtime·loamCrash(SB),NOSPLIT|NOFRAME,$0
+// loamFatal ends the machine after an unexpected trap in the kernel. It uses the current stack.
+TEXT runtime·loamFatal(SB),NOSPLIT|NOFRAME,$0
 	MOVQ	$0, cpu_copying(GS)
 	MOVQ	SP, BX
 	LEAQ	loamCrashG<>(SB), R14
@@ -408,7 +408,7 @@ TEXT last<>(SB),NOSPLIT|NOFRAME,$0
 	SHRQ	$32, DX
 	MOVL	$0xc0000101, CX	// IA32_GS_BASE
 	WRMSR
-	JMP	runtime·loamCrash(SB)
+	JMP	runtime·loamFatal(SB)
 
 // debug handles debug exceptions, on a stack of their own. It moves the processor's part of the frame to the stack
 // of other exceptions (entry 1 of the interrupt stack table) and continues as for them.

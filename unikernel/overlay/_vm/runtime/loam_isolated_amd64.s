@@ -310,4 +310,4 @@ last:
 	MOVQ	DI, SP
 	MOVL	$(frameSize/8), CX
 	REP; MOVSQ
-	JMP	runtime·loamCrash(SB)
+	JMP	runtime·loamFatal(SB)
