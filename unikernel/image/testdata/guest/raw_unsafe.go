@@ -36,8 +36,8 @@ var kernelCore [firstCPU + 4]uintptr
 
 const (
 	windowTo   = 1  // the address of the window onto physical memory, which the kernel's page tables use
-	controller = 3  // the address of the interrupt controller's registers
-	firstCPU   = 26 // the kernel's data about its first processor
+	controller = 4  // the address of the interrupt controller's registers
+	firstCPU   = 27 // the kernel's data about its first processor
 )
 
 // breakKernel makes the kernel fail at its next access to the registers of the interrupt controller, after a system call
