@@ -322,9 +322,8 @@ func (t *Task) attend() {
 			continue
 		}
 		if p.stopped && !t.roams() {
-			resumed := p.resumed
+			trace.GroupStop(traceTask{t}, p.resumed)
 			s.mu.Unlock()
-			t.await(resumed, forever)
 			continue
 		}
 		d := t.nextDelivery()

@@ -74,8 +74,9 @@ func traceMe(t Thread) (uint64, linux.Errno) {
 	return 0, 0
 }
 
-// attachTo makes thread t the tracer of the thread with an ID. If the process of that thread is stopped, attachTo waits until
-// the thread is stopped for the tracer: a request may follow without a wait (Linux's JOBCTL_TRAPPING). Errors: ESRCH, EPERM.
+// attachTo makes thread t the tracer of the thread with an ID. If that thread has stopped together with its process, attachTo
+// waits until it is stopped for the tracer: a request may follow without a wait (Linux's JOBCTL_TRAPPING). Another thread of a
+// stopped process may need long to stop, for example if it waits for a vfork child. Errors: ESRCH, EPERM.
 func attachTo(t Thread, id uint64, seize bool, options uint64) (uint64, linux.Errno) {
 	var settled chan struct{}
 	n, errno := locked(t, func() (uint64, linux.Errno) {
@@ -87,7 +88,7 @@ func attachTo(t Thread, id uint64, seize bool, options uint64) (uint64, linux.Er
 			return 0, linux.EPERM
 		}
 		x := attach(of, t, seize, options)
-		if of.Process().Stopped() {
+		if of.Process().Stopped() && of.Links().inStop {
 			settled = make(chan struct{})
 			x.settled = settled
 		}

@@ -195,15 +195,29 @@ func Job(t Thread) bool {
 	return true
 }
 
+// GroupStop stops a thread together with its process, until resumed is closed or the thread has something to attend to. The
+// caller holds the lock of System, which is released during the stop.
+func GroupStop(t Thread, resumed <-chan struct{}) {
+	t.Links().inStop = true
+	t.System().Unlock()
+	t.Await(resumed)
+	t.System().Lock()
+	t.Links().inStop = false
+}
+
 // Roams reports whether the tracer has resumed the thread while its process is stopped. The caller holds the lock
 // of System.
 func Roams(t Thread) bool { return t.Links().Traced != nil && t.Links().Traced.joined }
 
-// NotifyContinued makes threads that were attached by PTRACE_SEIZE report that a stop of the process has ended. The
-// caller holds the lock of System.
+// NotifyContinued makes threads that were attached by PTRACE_SEIZE report that a stop of the process has ended. The caller
+// holds the lock of System.
 func NotifyContinued(p Process) {
 	for t := range p.Threads() {
-		if x := t.Links().Traced; x != nil && x.seized {
+		x := t.Links().Traced
+		if x != nil && !x.seized {
+			x.settle() // the thread may run on, without a stop for the tracer
+		}
+		if x != nil && x.seized {
 			x.notify = true
 			if x.listening {
 				x.release(0)
