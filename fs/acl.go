@@ -19,7 +19,10 @@ type Controlled interface {
 func (c Change) Protection(mode Mode, set acl.Set) (Mode, acl.Set) {
 	lists := set.Lists()
 	old := lists
-	if c.Fields&SetMode != 0 {
+	switch {
+	case c.Fields&SetMode != 0 && c.ClearSetIDs:
+		mode = withoutSetIDs(mode)
+	case c.Fields&SetMode != 0:
 		mode = mode.Type() | c.Mode&Permissions
 		lists.Access = lists.Access.Chmod(uint16(mode & 0o777))
 	}

@@ -93,6 +93,7 @@ const (
 type Change struct {
 	Fields         Fields
 	Mode           Mode // permission bits only; with SetAccessList, the bits that the file may keep
+	ClearSetIDs    bool // with SetMode: the change only removes the bits that withoutSetIDs removes; Mode has the result for a mode that may be out of date
 	List           acl.List
 	UID, GID       uint32
 	Size           int64

@@ -27,7 +27,7 @@ func withoutSetIDs(m Mode) Mode {
 func (f *File) ClearSetIDs() {
 	a := f.place.Node.Attr()
 	if mode := withoutSetIDs(a.Mode); mode != a.Mode && a.Mode.Type() == Regular {
-		f.place.Node.Change(Change{Fields: SetMode, Mode: mode & Permissions})
+		f.place.Node.Change(Change{Fields: SetMode, Mode: mode & Permissions, ClearSetIDs: true})
 	}
 }
 
@@ -80,7 +80,7 @@ func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
 	mode := withoutSetIDs(a.Mode)
 	if a.Mode.Type() == Regular && c.Fields&SetMode == 0 && (owner || mode != a.Mode && !v.Who.has(KeepSetIDs)) {
 		c.Fields |= SetMode
-		c.Mode = mode & Permissions
+		c.Mode, c.ClearSetIDs = mode&Permissions, true
 	}
 	return c, removeCapabilities(n)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/block"
+	"loam/block/fault"
 	"loam/fs"
 	"loam/fs/acl"
 	"loam/fs/ext4"
@@ -153,8 +155,49 @@ func TestDamagedACL(t *testing.T) {
 		wantOpen(t, v, "/f", nil)
 		must(t, v.Change(lookup(t, v, "/f"), fs.Change{Fields: fs.SetMode, Mode: 0o666}))
 	}
+	must(t, v.Change(lookup(t, v, "/f"), fs.Change{Fields: fs.SetMode, Mode: 0o606}))
+	wantOpen(t, viewAs(s, 1000), "/f", nil) // without permission bits of the group, nobody looks at the list, as on Linux
 	must(t, v.SetXattr(lookup(t, v, "/f"), acl.Access, aclOf(6, 0), 0))
 	wantOpen(t, viewAs(s, 1000), "/f", nil)
+}
+
+// If the device fails to read a list, the file gives no permission, and its mode cannot be changed. Both work again as soon as the
+// device can read the list.
+func TestACLAfterReadError(t *testing.T) {
+	d := loadImage(t, makeImage(t, "32M"))
+	s := mount(t, d, ext4.Config{})
+	v := newView(s)
+	write(t, v, "/f", 0o600)
+	must(t, v.SetXattr(lookup(t, v, "/f"), acl.Access, aclOf(6, 50), 0))
+	must(t, s.Close())
+	out, err := tool(t, "debugfs", "-R", "stat /f", saveImage(t, d))
+	m := regexp.MustCompile(`File ACL: (\d+)`).FindStringSubmatch(out)
+	if err != nil || m == nil || m[1] == "0" {
+		t.Fatalf("debugfs: %v\n%s", err, out)
+	}
+	number, err := strconv.ParseInt(m[1], 10, 64)
+	must(t, err)
+	size := int64(v.Root.Node.Attr().BlockSize)
+	rule := fault.Rule{Ops: []block.Op{block.Read}, From: number * size, To: (number + 1) * size, Times: 4}
+	bad := fault.New(d, fault.Config{Rules: []fault.Rule{rule}})
+	defer bad.Close()
+	s = mount(t, bad, ext4.Config{})
+	v = newView(s)
+	p := lookup(t, v, "/f")
+	for range 10 { // each attempt reads the block
+		if p.Node.Attr().ACL.Lists().Access != acl.Unreadable {
+			break
+		}
+		if err := p.Node.Change(fs.Change{Fields: fs.SetMode, Mode: 0o640}); err != linux.EIO && bad.Counts().Failed < 4 {
+			t.Errorf("chmod: %v", err)
+		}
+	}
+	if n := bad.Counts().Failed; n != 4 {
+		t.Errorf("%d reads have failed", n)
+	}
+	wantOpen(t, viewAs(s, 1000), "/f", nil)
+	must(t, s.Close())
+	check(t, d)
 }
 
 // withLists creates files with lists: in the inode and in a block, set and inherited.

@@ -48,8 +48,7 @@ func (o *op) setAttributes(ino uint32, i disk.Inode, all xattr.List) error {
 	return err
 }
 
-// attributeBlock returns the block of an inode's attributes for writing, after making a copy if it
-// was shared.
+// attributeBlock returns the block of an inode's attributes for writing, after making a copy if it was shared.
 func (o *op) attributeBlock(ino uint32, i disk.Inode) ([]byte, error) {
 	g := o.s.geometry
 	number := i.AttrBlock()
@@ -150,13 +149,13 @@ func (o *op) replaceAttributes(ino uint32, i disk.Inode, f func(xattr.List) (xat
 	return o.setAttributes(ino, i, all)
 }
 
-// acl returns the access control lists of an inode. If the attributes are damaged, the lists are unreadable.
-func (s *FileSystem) acl(i disk.Inode) acl.Set {
+// acl returns the access control lists of an inode. With an error, the lists are unreadable.
+func (s *FileSystem) acl(i disk.Inode) (acl.Set, error) {
 	all, err := s.attributes(i)
 	if err != nil {
-		return acl.Lists{Access: acl.Unreadable, Default: acl.Unreadable}.Set()
+		return acl.Lists{Access: acl.Unreadable, Default: acl.Unreadable}.Set(), err
 	}
-	return all.ACL()
+	return all.ACL(), nil
 }
 
 // setACL replaces the access control lists of an inode. Errors: ENOSPC.
@@ -164,9 +163,12 @@ func (o *op) setACL(ino uint32, i disk.Inode, set acl.Set) error {
 	return o.replaceAttributes(ino, i, func(all xattr.List) (xattr.List, error) { return all.SetACL(set), nil })
 }
 
-// protect sets the mode and the access control lists of an inode as a change demands. Errors: ENOSPC.
+// protect sets the mode and the access control lists of an inode as a change demands. Errors: ENOSPC, EIO.
 func (o *op) protect(ino uint32, i disk.Inode, c fs.Change) error {
-	old := o.s.acl(i)
+	old, err := o.s.acl(i)
+	if err != nil && err != errDamaged {
+		return err
+	}
 	mode, changed := c.Protection(fs.Mode(i.Mode()), old)
 	i.SetMode(uint16(mode))
 	if changed == old {

@@ -89,15 +89,19 @@ func setTime(i disk.Inode, f disk.TimeField, t fs.Time) { i.SetNanoseconds(f, in
 
 func timeOf(i disk.Inode, f disk.TimeField) fs.Time { return fs.Time(i.Nanoseconds(f)) }
 
-// attr returns the attributes of an inode for stat(2).
+// attr returns the attributes of an inode for stat(2). It adds them to the cache, unless the device has failed to read the lists.
 func (s *FileSystem) attr(ino uint32, i disk.Inode) fs.Attr {
+	lists, err := s.acl(i)
 	a := fs.Attr{
 		Inode: uint64(ino), Mode: fs.Mode(i.Mode()), Links: uint32(i.Links()), UID: i.UID(), GID: i.GID(),
 		Size: int64(i.Size() & (1<<63 - 1)), Blocks: int64(i.Sectors(s.geometry)) + s.delayedSectors(ino), BlockSize: int64(s.geometry.BlockSize),
-		Access: timeOf(i, disk.AccessTime), Modify: timeOf(i, disk.ModifyTime), Status: timeOf(i, disk.StatusTime), ACL: s.acl(i),
+		Access: timeOf(i, disk.AccessTime), Modify: timeOf(i, disk.ModifyTime), Status: timeOf(i, disk.StatusTime), ACL: lists,
 	}
 	if kind := a.Mode.Type(); kind == fs.CharDevice || kind == fs.BlockDevice {
 		a.Device.Major, a.Device.Minor = i.Device()
 	}
-	return a
+	if err != nil && err != errDamaged {
+		return a
+	}
+	return s.known.AddAttr(fileKey{Inode: ino, Generation: i.Generation()}, a)
 }

@@ -71,7 +71,7 @@ func (n node) attr(kind fs.Mode) fs.Attr {
 	if err != nil {
 		return fs.Attr{Inode: uint64(n.ino), Mode: kind}
 	}
-	return n.s.known.AddAttr(n.key(), n.s.attr(n.ino, i))
+	return n.s.attr(n.ino, i)
 }
 
 // Attr implements fs.Node.

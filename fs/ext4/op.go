@@ -214,7 +214,7 @@ func (s *FileSystem) publish(n naming) {
 		return
 	}
 	s.known.AddName(n.in, n.name, s.nodeOf(n.ino, i))
-	s.known.AddAttr(fileKey{Inode: n.ino, Generation: i.Generation()}, s.attr(n.ino, i))
+	s.attr(n.ino, i)
 }
 
 // rollback restores the state before the op.

@@ -7,8 +7,7 @@ import (
 
 // Reading blocks of metadata. Each block is checked as the structure that it must be.
 
-// image returns a block that holds a structure. The image is valid until the block is changed. The caller must not modify
-// it.
+// image returns a block that holds a structure. The image is valid until the block is changed. The caller must not modify it.
 func (s *FileSystem) image(number uint64, w disk.Structure) ([]byte, error) {
 	b, err := s.buffer(number, w)
 	if err != nil {
