@@ -84,10 +84,10 @@ func (p *Process) Bind(fd int, a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if p.who != nil && inet.Privileged(s, a) && !p.may(linux.CAP_NET_BIND_SERVICE) {
-		return linux.EACCES
+	if p.who == nil || p.may(linux.CAP_NET_BIND_SERVICE) {
+		return s.Bind(a)
 	}
-	return s.Bind(a)
+	return inet.BindUnprivileged(s, a)
 }
 
 // Listen implements listen(2). Errors: EBADF, ENOTSOCK, and EOPNOTSUPP for a socket without

@@ -1,11 +1,13 @@
 package inet
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
 
 	"loam/abi/linux"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/posix/socket"
 	"loam/stack"
 )
@@ -64,18 +66,38 @@ func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Er
 	return s.inetName(a)
 }
 
-// Privileged reports whether only a thread with CAP_NET_BIND_SERVICE may bind the socket to an address.
-func Privileged(s socket.Socket, a socket.Address) bool {
+// BindUnprivileged binds a socket of any family for a caller without CAP_NET_BIND_SERVICE. Errors: EACCES for a TCP or UDP port
+// below 1024, and those of Bind. Of these, EAFNOSUPPORT has priority over EACCES, and on an AF_INET socket EADDRNOTAVAIL, too.
+func BindUnprivileged(s socket.Socket, a socket.Address) linux.Errno {
+	port := a.IP.Port()
+	if port == 0 || port >= credential.FirstPort {
+		return s.Bind(a)
+	}
 	switch s := s.(type) {
 	case *TCPSocket:
+		return s.refusal(s.net, a)
 	case *UDPSocket:
-		if !s.hasPorts() {
-			return false
+		if s.hasPorts() {
+			return s.refusal(s.net, a)
 		}
-	default:
-		return false
 	}
-	return a.IP.Port() != 0 && a.IP.Port() < credential.FirstPort
+	return s.Bind(a)
+}
+
+// refusal returns the error of bind(2) for a privileged port.
+func (s *Base) refusal(n *stack.Stack, a socket.Address) linux.Errno {
+	local, errno := s.bindName(a, false)
+	if errno != 0 || s.IsInet6() {
+		return cmp.Or(errno, linux.EACCES)
+	}
+	b, err := n.BindTCP(netip.AddrPortFrom(local.Addr(), 0), stack.TCPOptions{})
+	if err == nil {
+		b.Close()
+	}
+	if file.ToErrno(err) == linux.EADDRNOTAVAIL {
+		return linux.EADDRNOTAVAIL
+	}
+	return linux.EACCES
 }
 
 // Network is the state that all AF_INET and AF_INET6 sockets of a system share.

@@ -28,6 +28,27 @@ static void all(const char *who)
 	bind_to(AF_INET, SOCK_STREAM, 1024);
 }
 
+/* The order of errors: the family and, for IPv4, the address come before the port. */
+static void order(int family, int type)
+{
+	int s = socket(family, type, 0), r;
+	struct sockaddr_in a = {AF_INET, htons(997), {htonl(0xc0000201)}};
+	struct sockaddr_in6 a6 = {AF_INET6, htons(997), 0, {{{0x20, 1, 0xd, 0xb8, [15] = 1}}}};
+	char b[sizeof a6] = {0};
+	if (family == AF_INET)
+		memcpy(b, &a, sizeof a);
+	else
+		memcpy(b, &a6, sizeof a6);
+	errno = 0;
+	r = bind(s, (void *)b, sizeof b);
+	printf("an address of another machine: %d, %s\n", r, strerror(errno));
+	((struct sockaddr *)b)->sa_family = AF_APPLETALK;
+	errno = 0;
+	r = bind(s, (void *)b, sizeof b);
+	printf("another family: %d, %s\n", r, strerror(errno));
+	close(s);
+}
+
 int main(void)
 {
 	setvbuf(stdout, 0, _IONBF, 0);
@@ -35,5 +56,6 @@ int main(void)
 	if (setresuid(65534, 65534, 65534))
 		return 1;
 	all("another user");
+	order(AF_INET, SOCK_STREAM), order(AF_INET, SOCK_DGRAM), order(AF_INET6, SOCK_STREAM), order(AF_INET6, SOCK_DGRAM);
 	return 0;
 }
