@@ -156,7 +156,7 @@ func TestDamagedACL(t *testing.T) {
 		must(t, v.Change(lookup(t, v, "/f"), fs.Change{Fields: fs.SetMode, Mode: 0o666}))
 	}
 	must(t, v.Change(lookup(t, v, "/f"), fs.Change{Fields: fs.SetMode, Mode: 0o606}))
-	wantOpen(t, viewAs(s, 1000), "/f", nil) // without permission bits of the group, nobody looks at the list, as on Linux
+	wantOpen(t, viewAs(s, 1000), "/f", nil) // without permission bits of the group, the list has no effect, as on Linux
 	must(t, v.SetXattr(lookup(t, v, "/f"), acl.Access, aclOf(6, 0), 0))
 	wantOpen(t, viewAs(s, 1000), "/f", nil)
 }
