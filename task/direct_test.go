@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/binary"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,11 @@ func (d *slowDisk) Submit(queue int, rs []*block.Request) {
 
 // runOnDisk runs programs with an ext4 file system on a slow disk at /disk.
 func runOnDisk(t *testing.T, programs ...func(u *user, d *slowDisk)) {
+	runOnDiskIn(t, func(*world) {}, programs...)
+}
+
+// runOnDiskIn is like runOnDisk, but calls prepare before the first process starts, and returns the status of that process.
+func runOnDiskIn(t *testing.T, prepare func(*world), programs ...func(u *user, d *slowDisk)) (status int32) {
 	d := &slowDisk{Device: device.New(8<<20, device.Config{})}
 	if err := format.Write(d, format.Config{}); err != nil {
 		t.Fatal(err)
@@ -47,7 +53,8 @@ func runOnDisk(t *testing.T, programs ...func(u *user, d *slowDisk)) {
 	for _, p := range programs {
 		all = append(all, func(u *user) { p(u, d) })
 	}
-	runIn(t, func(w *world) func() {
+	return runIn(t, func(w *world) func() {
+		prepare(w)
 		s, err := ext4.Open(d, ext4.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -144,6 +151,56 @@ func TestForkDuringRead(t *testing.T) {
 		wantWords(t, "the child", u, before)
 		exit(u, 0)
 	})
+}
+
+// A process forks during a read when no page is free, but the page cache can free some. If it cannot, a process ends.
+func TestForkWithoutPages(t *testing.T) {
+	for _, cached := range []bool{true, false} {
+		var w *world
+		status := runOnDiskIn(t, func(prepared *world) { w = prepared }, func(u *user, d *slowDisk) {
+			fd := directFile(t, u)
+			if cached {
+				const size = 64 * mem.PageSize
+				g := uint64(u.call(linux.SYS_OPEN, u.text(dataAt, "/disk/g"), linux.O_CREAT|linux.O_RDWR, 0o644))
+				is(t, "ftruncate", u.call(linux.SYS_FTRUNCATE, g, size), 0)
+				at := uint64(u.call(linux.SYS_MMAP, 0, size, linux.PROT_READ, linux.MAP_SHARED, g, 0))
+				for i := uint64(0); i < size; i += mem.PageSize {
+					u.load32(at + i)
+				}
+				is(t, "munmap", u.call(linux.SYS_MUNMAP, at, size), 0)
+			}
+			d.arm()
+			u.frame.R15 = 1
+			u.call(linux.SYS_CLONE, threads, 0, 0, 0)
+			u.call(linux.SYS_PREAD64, fd, buffer, bytesIn, 0)
+			wantWords(t, "the parent", u, inFile)
+			is(t, "wait", u.call(linux.SYS_WAIT4, 1<<64-1, dataAt, 0, 0), int64(u.load32(dataAt+8)))
+			exit(u, 0)
+		}, func(u *user, d *slowDisk) {
+			<-d.held
+			var taken []mem.Page
+			for p := w.machine.memory.Allocate(); p != 0; p = w.machine.memory.Allocate() {
+				taken = append(taken, p)
+			}
+			release := sync.OnceFunc(func() {
+				for _, p := range taken {
+					mem.Release(w.machine.memory, p)
+				}
+				close(d.begin)
+			})
+			defer release()
+			child := u.fork(2)
+			if !cached {
+				t.Errorf("fork returns %d", child)
+			}
+			u.store32(dataAt+8, uint32(child))
+			release()
+			u.call(linux.SYS_EXIT, 0)
+		}, func(u *user, d *slowDisk) { exit(u, 0) })
+		if want := map[bool]int32{true: 0, false: linux.SIGKILL}[cached]; status != want {
+			t.Errorf("cached %v: status %#x, want %#x", cached, status, want)
+		}
+	}
 }
 
 // A process is killed during a read or a write. Its pages are freed after the request, which is carried out.
