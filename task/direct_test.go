@@ -280,3 +280,28 @@ func TestDirectMemory(t *testing.T) {
 		exit(u, 0)
 	})
 }
+
+// With RWF_DSYNC or RWF_SYNC, pwritev2 returns after the content is on the disk, and the disk was flushed. For a pipe, the flags have
+// no effect.
+func TestWriteWithSync(t *testing.T) {
+	runOnDisk(t, func(u *user, d *slowDisk) {
+		fd := uint64(u.call(linux.SYS_OPEN, u.text(dataAt, "/disk/f"), linux.O_CREAT|linux.O_RDWR, 0o644))
+		is(t, "fsync", u.call(linux.SYS_FSYNC, fd), 0)
+		u.store(dataAt+256, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, buffer), 100))
+		for flag, synced := range map[uint64]bool{0: false, 1: false, 2: true, 4: true, 8: false} {
+			for _, offset := range []uint64{1<<64 - 1, 5000} {
+				is(t, "fsync", u.call(linux.SYS_FSYNC, fd), 0)
+				before := d.Stats()
+				is(t, "pwritev2", u.call(linux.SYS_PWRITEV2, fd, dataAt+256, 1, offset, 0, flag), 100)
+				after := d.Stats()
+				written, flushed := after.Done[block.Write] > before.Done[block.Write], after.Done[block.Flush] > before.Done[block.Flush]
+				if written != synced || flushed != synced {
+					t.Errorf("flag %d, offset %d: written %v, flushed %v", flag, int64(offset), written, flushed)
+				}
+			}
+		}
+		is(t, "pipe", u.call(linux.SYS_PIPE, dataAt+512), 0)
+		is(t, "write to a pipe", u.call(linux.SYS_PWRITEV2, uint64(u.load32(dataAt+516)), dataAt+256, 1, 1<<64-1, 0, 4), 100)
+		exit(u, 0)
+	})
+}
