@@ -1,8 +1,10 @@
 package block
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 )
 
@@ -13,10 +15,13 @@ type IO struct {
 	device Device
 	info   Info
 	next   atomic.Uint32 // number of calls that were allocated: these are distributed over the queues
-	// free holds unused calls. A caller takes one and puts it back, or drops it if the channel is
-	// full. The channel is never closed.
-	free chan *call
+	mu     sync.Mutex
+	// free holds unused calls. The last one is used first, so a program that does one thing at a time stays with one queue.
+	free []*call
 }
+
+// mostFree is the maximum number of unused calls that are kept.
+const mostFree = 8
 
 // window is the maximum number of requests in flight of one call.
 const window = 16
@@ -24,7 +29,7 @@ const window = 16
 // call is the state of one blocking call, such as ReadAt.
 type call struct {
 	to       *Completions
-	queue    int // a call stays with its queue: a program that does one thing at a time uses only one
+	queue    int // a call stays with its queue
 	requests [window]Request
 	data     [window][1][]byte
 	batch    [window]*Request
@@ -32,7 +37,7 @@ type call struct {
 }
 
 // NewIO returns blocking calls on d.
-func NewIO(d Device) *IO { return &IO{device: d, info: d.Info(), free: make(chan *call, 8)} }
+func NewIO(d Device) *IO { return &IO{device: d, info: d.Info(), free: make([]*call, 0, mostFree)} }
 
 // Device returns the underlying device.
 func (o *IO) Device() Device { return o.device }
@@ -88,12 +93,14 @@ func (o *IO) WriteZeroes(off, n int64, flags Flags) error {
 }
 
 func (o *IO) acquire() *call {
-	select {
-	case c := <-o.free:
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if last := len(o.free) - 1; last >= 0 {
+		c := o.free[last]
+		o.free = o.free[:last]
 		return c
-	default:
-		return &call{to: NewCompletions(), queue: int(o.next.Add(1)) % o.device.Queues()}
 	}
+	return &call{to: NewCompletions(), queue: int(o.next.Add(1)) % o.device.Queues()}
 }
 
 func (o *IO) release(c *call) {
@@ -101,9 +108,26 @@ func (o *IO) release(c *call) {
 		c.requests[i].Data, c.data[i][0] = nil, nil
 	}
 	c.used = 0
-	select {
-	case o.free <- c:
-	default:
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.free) < mostFree {
+		o.free = append(o.free, c)
+	}
+}
+
+// held is the memory that failed devices may still access: it is never freed.
+var held struct {
+	mu   sync.Mutex
+	data [][]byte
+}
+
+// hold keeps the memory of a completed request if the device may still access it. Memory outside the heap is the caller's to keep:
+// the error is ErrHeld.
+func hold(r *Request) {
+	if errors.Is(r.Err, ErrHeld) {
+		held.mu.Lock()
+		held.data = append(held.data, r.Data...)
+		held.mu.Unlock()
 	}
 }
 
@@ -142,6 +166,9 @@ func (o *IO) run(c *call, k int) (ok int, err error) {
 	o.device.Submit(c.queue, c.batch[:k])
 	for done := 0; done < k; {
 		done += c.to.Wait(c.batch[:])
+	}
+	for i := range k {
+		hold(&c.requests[i])
 	}
 	for ok < k && c.requests[ok].Err == nil {
 		ok++

@@ -45,6 +45,7 @@ func (o *IO) WritePieces(pieces []Piece) (err error) {
 		for len(free) < all && (len(free) < (all+1)/2 || len(pieces) == 0) {
 			n = c.to.Wait(done)
 			for _, r := range done[:n] {
+				hold(r)
 				if r.Err != nil && err == nil {
 					err, pieces = r.Err, nil
 				}

@@ -41,10 +41,13 @@ const (
 // Request is one operation. The user allocates it, and may reuse it once it has come back.
 //
 // From Submit until the request comes back, the request and the memory of Data belong to the
-// device. During a Read no other code may read or write that memory; during a Write no other code
-// may change it. Once the request has come back, with or without an error, the device touches
-// neither again. (The only exception is a device that has failed, ignores its reset, and is on a
-// bus that cannot end its access to memory. The error of such a request is ErrHeld, too.)
+// device. The kernel does not read or write that memory during a Read, and does not change it during
+// a Write. A process may do both during direct I/O: what it reads, and the content of the memory
+// after a Read, or of the sectors after a Write, are then undefined. So a driver reads the memory of
+// a Write at most once, and relies on no content. Once the request has come back, with or without an
+// error, the device touches neither again. (The only exception is a device that has failed, ignores
+// its reset, and is on a bus that cannot end its access to memory. The error of such a request is
+// ErrHeld, too.)
 type Request struct {
 	Op     Op
 	Flags  Flags

@@ -50,7 +50,8 @@ func (o *IO) first(v Vector) (head, rest Vector) {
 
 // Transfer reads into v or writes v, depending on op. It does not copy the memory if the device can access it. The
 // offset and each piece are multiples of the sector. n is the number of bytes before the first request that failed. If the device
-// may still access the memory, err is or wraps ErrHeld.
+// may still access the memory, err is or wraps ErrHeld. v may be memory of a process, which reads and changes it meanwhile: see
+// Request.
 func (o *IO) Transfer(op Op, v Vector, off int64) (n int, err error) {
 	c := o.acquire()
 	defer o.release(c)

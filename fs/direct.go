@@ -26,6 +26,8 @@ type InPlace interface {
 	// Transfer reads into p, or writes p if write is set, as ReadAt and WriteAt do. It returns ErrCopy, and has no effect, if
 	// only they can do it.
 	Transfer(p *Pieces, offset int64, write bool) (n int, err error)
+	// MayTransfer is a cheap check before a program's memory is pinned. It returns false if Transfer of n bytes returns ErrCopy.
+	MayTransfer(n int, offset int64) bool
 }
 
 // ErrCopy is returned if a transfer needs a copy of the program's memory.
@@ -57,16 +59,13 @@ const Current = -1
 // Transfer reads into p, or writes p if write is set, at an offset or at Current. If it returns ErrCopy, the caller calls Read,
 // Write, ReadAt or WriteAt with a copy instead: they also return the errors of calls that the file does not allow.
 func (f *File) Transfer(p *Pieces, offset int64, write bool) (int, error) {
-	flags, event := f.Flags(), Accessed
-	may := flags.MayRead()
-	if write {
-		may, event = flags.MayWrite() && flags&Append == 0, Modified
-	}
-	h, ok := f.transfer().(InPlace)
-	if !ok || !may || f.stream {
+	h := f.inPlace(write)
+	if h == nil {
 		return 0, ErrCopy
 	}
+	event := Accessed
 	if write {
+		event = Modified
 		if err := f.RemoveCapabilities(len(p.List)); err != nil {
 			return 0, err
 		}
@@ -80,6 +79,34 @@ func (f *File) Transfer(p *Pieces, offset int64, write bool) (int, error) {
 	n, err := h.Transfer(p, f.offset, write)
 	f.offset += int64(n)
 	return f.reportEvent(n, event), err
+}
+
+// MayTransfer returns false if Transfer of n bytes returns ErrCopy. It may return true in this case, too.
+func (f *File) MayTransfer(n int, offset int64, write bool) bool {
+	h := f.inPlace(write)
+	if h == nil {
+		return false
+	}
+	if offset == Current {
+		f.mu.Lock()
+		offset = f.offset
+		f.mu.Unlock()
+	}
+	return h.MayTransfer(n, offset)
+}
+
+// inPlace returns the handle for reads or writes in place, or nil if the file does not allow them.
+func (f *File) inPlace(write bool) InPlace {
+	flags := f.Flags()
+	may := flags.MayRead()
+	if write {
+		may = flags.MayWrite() && flags&Append == 0
+	}
+	if !may || f.stream {
+		return nil
+	}
+	h, _ := f.transfer().(InPlace)
+	return h
 }
 
 // directAllowed reports whether a file of a type can be opened with O_DIRECT.

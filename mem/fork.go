@@ -1,10 +1,8 @@
 package mem
 
-import "loam/abi/linux"
-
 // Fork returns a map for a child process. It has the same regions. Private pages are shared until the parent or the
 // child stores to them; pinned pages are copied at once. Regions with DontFork are omitted; regions with WipeOnFork are empty. Regions are not locked
-// (mlock) in the child. It returns ENOMEM if the account refuses the memory, or if no page is free for a copy.
+// (mlock) in the child. It returns ENOMEM if the account refuses the memory, and ErrNoPage if no page is free for a copy.
 func (m *Map) Fork(tables Tables) (*Map, error) {
 	m.lock()
 	defer m.unlock()
@@ -22,10 +20,10 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	defer child.unlock()
 	child.regions = tree{m.regions.root.clone(), m.regions.count}
 	child.private = m.private.share()
-	if !m.separate(&child.private) {
+	if err := m.separate(&child.private); err != nil {
 		child.private.clear(0, End>>PageShift, m.memory, func(p Page) { Release(m.memory, p) })
 		m.account.refund(charged)
-		return nil, linux.ENOMEM
+		return nil, err
 	}
 	child.sizes = m.sizes
 	m.share(child)

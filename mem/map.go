@@ -39,8 +39,8 @@ type Map struct {
 	future   Flags // flags of mlockall(MCL_FUTURE): Locked, LockOnFault
 	brkStart uint64
 	brkEnd   uint64
-	stack    uint64 // an address within the main stack, for /proc/PID/maps
-	pinned   int    // number of pages that calls of Pin have pinned
+	stack    uint64  // an address within the main stack, for /proc/PID/maps
+	pins     []*pins // live pins, and those of devices that have failed
 }
 
 // sizes are sums over the regions, in bytes.

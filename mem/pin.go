@@ -1,13 +1,18 @@
 package mem
 
-import "sync"
+import (
+	"slices"
+	"sync"
+
+	"loam/abi/linux"
+)
 
 // Pinned pages: memory of a process that a device reads or writes by its physical address, for direct I/O (open(2), O_DIRECT).
 //
 // A pin is a reference to a page, so a page that the process unmaps meanwhile is freed after the last pin has ended. It is no
 // owner: a store to a pinned private page with one owner needs no copy. Otherwise the process would continue with the copy,
 // and lose what the device stores. For the same reason, Fork copies pinned pages at once, and the parent keeps the
-// pinned ones.
+// pinned ones. The pages of a device that has failed are copied only at the addresses at which they were pinned.
 //
 // A page that several processes share since a fork is not pinned: if all but one unmap it, that one may store to it, and the device
 // would read what it stores. Pages of files are not pinned either. The page cache may write such a page back, and then drop it, before the device has stored to it.
@@ -23,11 +28,16 @@ func owners(references int32) int32 { return references & (pinUnit - 1) }
 
 // pins are the pages of one call of Pin. They are reused, so that a call allocates no memory.
 type pins struct {
-	m      *Map
-	pages  []Page
-	pieces [][]byte
-	unpin  func(lost bool) // the method end
+	m       *Map
+	pages   []Page
+	numbers []uint64 // for each page the number at which it was private, or shared
+	pieces  [][]byte
+	lost    bool
+	unpin   func(lost bool) // the method end
 }
+
+// shared is the number of a page that is not private: the child has the same page after a fork.
+const shared = ^uint64(0)
 
 var unused sync.Pool
 
@@ -75,8 +85,14 @@ func (p *pins) add(addr uint64, n int, d demand) (done int, mayResolve bool) {
 			}
 			piece := m.memory.Bytes(page)[at%PageSize:]
 			piece = piece[:min(len(piece), n-done)]
-			p.pages, p.pieces = append(p.pages, page), append(p.pieces, piece)
-			m.pinned++
+			if len(p.pages) == 0 {
+				m.pins = append(m.pins, p)
+			}
+			number := at >> PageShift
+			if !r.private() {
+				number = shared
+			}
+			p.pages, p.numbers, p.pieces = append(p.pages, page), append(p.numbers, number), append(p.pieces, piece)
 			if page != m.memory.Zero() {
 				m.memory.References(page).Add(pinUnit)
 			}
@@ -107,42 +123,75 @@ func (m *Map) pinnable(r *Region, addr uint64, d demand) (p Page, mayResolve boo
 	return p, true
 }
 
-// end drops the pins, and makes p reusable.
+// end drops the pins, and makes p reusable. Lost pins stay in the list of the map.
 func (p *pins) end(lost bool) {
-	if lost {
-		return
-	}
 	m := p.m
 	m.lock()
-	m.pinned -= len(p.pages)
+	if p.lost = lost; lost {
+		m.unlock()
+		return
+	}
+	m.pins = slices.DeleteFunc(m.pins, func(other *pins) bool { return other == p })
 	for _, page := range p.pages {
 		if page != m.memory.Zero() && m.memory.References(page).Add(-pinUnit) == 0 {
 			m.memory.Free(page)
 		}
 	}
 	m.unlock()
-	p.m, p.pages, p.pieces = nil, p.pages[:0], p.pieces[:0]
+	p.m, p.pages, p.numbers, p.pieces = nil, p.pages[:0], p.numbers[:0], p.pieces[:0]
 	unused.Put(p)
 }
 
-// separate replaces the pinned pages of a child's table by copies. It returns false if no page is free.
-func (m *Map) separate(child *table) bool {
-	if m.pinned == 0 {
-		return true
+// ErrNoPage is the error of Fork if no page is free. It is an ENOMEM, but Fork may succeed when the caller has freed pages.
+var ErrNoPage error = noPage{}
+
+type noPage struct{}
+
+func (noPage) Error() string      { return "mem: no page is free" }
+func (noPage) Errno() linux.Errno { return linux.ENOMEM }
+
+// separate replaces the pinned pages of a child's table by copies. It returns ErrNoPage if no page is free.
+func (m *Map) separate(child *table) error {
+	moved := false
+	for _, p := range m.pins {
+		for i, page := range p.pages {
+			number := p.numbers[i]
+			if page == m.memory.Zero() || number == shared {
+				continue
+			}
+			if at, _ := m.private.get(number); at != page {
+				moved = moved || !p.lost && owners(m.memory.References(page).Load()) > 0 // by mremap(2)
+			} else if err := m.separatePage(child, number, page); err != nil {
+				return err
+			}
+		}
 	}
-	copies := map[uint64]Page{} // the pinned pages by number
-	child.each(0, End>>PageShift, func(number uint64, p Page) {
-		if p != m.memory.Zero() && m.memory.References(p).Load() >= pinUnit {
-			copies[number] = p
+	if !moved {
+		return nil
+	}
+	return m.separateAll(child)
+}
+
+// separateAll is like separate, but finds pinned pages at any address.
+func (m *Map) separateAll(child *table) (err error) {
+	m.private.each(0, End>>PageShift, func(number uint64, p Page) {
+		if err == nil && p != m.memory.Zero() && m.memory.References(p).Load() >= pinUnit {
+			err = m.separatePage(child, number, p)
 		}
 	})
-	for number, p := range copies {
-		c := m.memory.Allocate()
-		if c == 0 {
-			return false
-		}
-		copy(m.memory.Bytes(c), m.memory.Bytes(p))
-		Release(m.memory, child.set(number, c, m.memory))
+	return err
+}
+
+// separatePage replaces one pinned page of a child's table by a copy, unless it was replaced before.
+func (m *Map) separatePage(child *table, number uint64, page Page) error {
+	if at, _ := child.get(number); at != page {
+		return nil
 	}
-	return true
+	c := m.memory.Allocate()
+	if c == 0 {
+		return ErrNoPage
+	}
+	copy(m.memory.Bytes(c), m.memory.Bytes(page))
+	Release(m.memory, child.set(number, c, m.memory))
+	return nil
 }

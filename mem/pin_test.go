@@ -2,7 +2,7 @@ package mem_test
 
 import (
 	"bytes"
-	"errors"
+	"sync/atomic"
 	"testing"
 
 	"loam/abi/linux"
@@ -207,7 +207,7 @@ func TestForkOfPinnedFails(t *testing.T) {
 		taken = append(taken, p)
 	}
 	mem.Release(memory, taken[0])
-	if _, err := m.Fork(memtest.NewTables(memory)); !errors.Is(err, linux.ENOMEM) {
+	if _, err := m.Fork(memtest.NewTables(memory)); err != mem.ErrNoPage {
 		t.Errorf("error %v", err)
 	}
 	for _, p := range taken[1:] {
@@ -216,5 +216,67 @@ func TestForkOfPinnedFails(t *testing.T) {
 	unpin(false)
 	if err := mem.CheckReferences(memory, memory.Used(), m); err != nil || memory.Used() != 2 {
 		t.Errorf("%v, %d pages", err, memory.Used())
+	}
+}
+
+// Fork copies pinned pages that mremap has moved, unless the device has failed: those pages are never freed.
+func TestForkOfMoved(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		m, memory, _ := pinned(t, 3, mem.MapPrivate)
+		_, unpin := mustPin(t, m, pinAt, mem.PageSize, true)
+		if _, err := m.Mremap(pinAt, mem.PageSize, mem.PageSize, linux.MREMAP_MAYMOVE|linux.MREMAP_FIXED, pinAt+1<<30); err != nil {
+			t.Fatal(err)
+		}
+		forked, left := 4, 0
+		if lost {
+			unpin(true)
+			forked, left = 3, 1
+		}
+		child, err := m.Fork(memtest.NewTables(memory))
+		if err != nil || memory.Used() != forked {
+			t.Fatalf("lost %v: %v, %d pages after the fork", lost, err, memory.Used())
+		}
+		child.Destroy()
+		if !lost {
+			unpin(false)
+		}
+		if m.Destroy(); memory.Used() != left {
+			t.Errorf("lost %v: %d pages are left", lost, memory.Used())
+		}
+	}
+}
+
+// counting is memory that counts the accesses to reference counts.
+type counting struct {
+	*memtest.Memory
+	n int
+}
+
+func (c *counting) References(p mem.Page) *atomic.Int32 {
+	c.n++
+	return c.Memory.References(p)
+}
+
+// A fork beside a pin, also of memory that was unmapped or is shared, does not look at all pages of the process.
+func TestForkBesidePin(t *testing.T) {
+	memory := &counting{Memory: memtest.NewMemory(8)}
+	m := mem.New(mem.Config{
+		Memory: memory, Tables: memtest.NewTables(memory.Memory), Account: &mem.Account{Total: 1 << 20}, Layout: mem.NewLayout(8<<20, nil),
+		Limits: mem.Limits{AS: mem.Infinite, Data: mem.Infinite, Stack: 8 << 20, Memlock: 8 << 20},
+	})
+	const blocks, each = 16, 64
+	for i := range uint64(blocks) {
+		mustMap(t, m, mem.Request{Addr: pinAt + i*mem.BlockSize, Length: each * mem.PageSize, Prot: rw, Flags: mem.MapPrivate | mem.MapFixed})
+		m.WriteAt(make([]byte, each*mem.PageSize), pinAt+i*mem.BlockSize)
+	}
+	at := mustMap(t, m, mem.Request{Length: mem.PageSize, Prot: rw, Flags: mem.MapShared | mem.MapAnonymous})
+	for _, addr := range []uint64{pinAt, pinAt + mem.BlockSize, at} {
+		_, unpin := mustPin(t, m, addr, mem.PageSize, true)
+		defer unpin(false)
+	}
+	m.Munmap(pinAt+mem.BlockSize, mem.PageSize)
+	memory.n = 0
+	if _, err := m.Fork(memtest.NewTables(memory.Memory)); err != nil || memory.n > 4*each {
+		t.Errorf("%v, %d accesses", err, memory.n)
 	}
 }

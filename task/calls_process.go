@@ -2,6 +2,7 @@ package task
 
 import (
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
@@ -13,12 +14,10 @@ import (
 
 // processCalls are the calls that create, replace and end processes and threads.
 var processCalls = map[int]serveFunc{
-	linux.SYS_CLONE: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.clone(clone.Parse(a)) },
-	linux.SYS_CLONE3: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return t.clone(clone.Parse3(t.caller.Memory, a))
-	},
-	linux.SYS_FORK:  func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.Fork(), 0) },
-	linux.SYS_VFORK: func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.VFork(), 0) },
+	linux.SYS_CLONE:  func(t *Task, a call.Args) (uint64, linux.Errno) { return t.clone(clone.Parse(a)) },
+	linux.SYS_CLONE3: func(t *Task, a call.Args) (uint64, linux.Errno) { return t.clone(clone.Parse3(t.caller.Memory, a)) },
+	linux.SYS_FORK:   func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.Fork(), 0) },
+	linux.SYS_VFORK:  func(t *Task, _ call.Args) (uint64, linux.Errno) { return t.clone(clone.VFork(), 0) },
 	linux.SYS_EXECVE: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		return t.execve(linux.AT_FDCWD, a.A1, a.A2, a.A3, 0)
 	},
@@ -231,18 +230,17 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 // awaitDespiteSignals waits until ready is closed. Only the end of this thread interrupts the wait. Errors: EINTR.
 func (t *Task) awaitDespiteSignals(ready <-chan struct{}) linux.Errno {
 	for {
-		errno := t.await(ready, forever)
-		if errno == 0 {
-			return 0
-		}
-		s := t.process.system
-		s.mu.Lock()
-		ending := t.process.ending || t.dismissed.Load()
-		s.mu.Unlock()
-		if ending {
+		if errno := t.await(ready, forever); errno == 0 || t.ends() {
 			return errno
 		}
 	}
+}
+
+// ends reports whether the thread or its process is ending.
+func (t *Task) ends() bool {
+	t.process.system.mu.Lock()
+	defer t.process.system.mu.Unlock()
+	return t.process.ending || t.dismissed.Load()
 }
 
 // inherit copies the properties of a process to its child that fork(2) preserves and that have no other owner.
@@ -255,7 +253,7 @@ func (p *Process) inherit(parent *Process) {
 	p.killPreference.Store(parent.killPreference.Load())
 }
 
-// forkMemory returns the memory of a child: the parent's own memory, or a copy of it.
+// forkMemory returns the memory of a child: the parent's own memory, or a copy of it. If no page is free, it frees some.
 func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	own := t.memory()
 	if c.Flags&linux.CLONE_VM != 0 {
@@ -267,6 +265,9 @@ func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 		return nil, linux.ENOMEM
 	}
 	m, err := own.Fork(tables)
+	for ; err == mem.ErrNoPage && !t.ends(); m, err = own.Fork(tables) {
+		t.exhausted()
+	}
 	if err != nil {
 		tables.Close()
 		return nil, file.ToErrno(err)
@@ -299,8 +300,7 @@ func (t *Task) clearTID() {
 	if t.clearID == 0 {
 		return
 	}
-	m := memory{t}
-	if m.setWord(t.clearID, 0) == 0 {
+	if (memory{t}).setWord(t.clearID, 0) == 0 {
 		t.process.system.futexes.WakeAt(t.memory().Map, t.clearID)
 	}
 }

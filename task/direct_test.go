@@ -2,6 +2,7 @@ package task
 
 import (
 	"encoding/binary"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,6 +40,11 @@ func (d *slowDisk) Submit(queue int, rs []*block.Request) {
 
 // runOnDisk runs programs with an ext4 file system on a slow disk at /disk.
 func runOnDisk(t *testing.T, programs ...func(u *user, d *slowDisk)) {
+	runOnDiskIn(t, func(*world) {}, programs...)
+}
+
+// runOnDiskIn is like runOnDisk, but calls prepare before the first process starts, and returns the status of that process.
+func runOnDiskIn(t *testing.T, prepare func(*world), programs ...func(u *user, d *slowDisk)) (status int32) {
 	d := &slowDisk{Device: device.New(8<<20, device.Config{})}
 	if err := format.Write(d, format.Config{}); err != nil {
 		t.Fatal(err)
@@ -47,7 +53,8 @@ func runOnDisk(t *testing.T, programs ...func(u *user, d *slowDisk)) {
 	for _, p := range programs {
 		all = append(all, func(u *user) { p(u, d) })
 	}
-	runIn(t, func(w *world) func() {
+	return runIn(t, func(w *world) func() {
+		prepare(w)
 		s, err := ext4.Open(d, ext4.Config{})
 		if err != nil {
 			t.Fatal(err)
@@ -146,6 +153,56 @@ func TestForkDuringRead(t *testing.T) {
 	})
 }
 
+// A process forks during a read when no page is free, but the page cache can free some. If it cannot, a process ends.
+func TestForkWithoutPages(t *testing.T) {
+	for _, cached := range []bool{true, false} {
+		var w *world
+		status := runOnDiskIn(t, func(prepared *world) { w = prepared }, func(u *user, d *slowDisk) {
+			fd := directFile(t, u)
+			if cached {
+				const size = 64 * mem.PageSize
+				g := uint64(u.call(linux.SYS_OPEN, u.text(dataAt, "/disk/g"), linux.O_CREAT|linux.O_RDWR, 0o644))
+				is(t, "ftruncate", u.call(linux.SYS_FTRUNCATE, g, size), 0)
+				at := uint64(u.call(linux.SYS_MMAP, 0, size, linux.PROT_READ, linux.MAP_SHARED, g, 0))
+				for i := uint64(0); i < size; i += mem.PageSize {
+					u.load32(at + i)
+				}
+				is(t, "munmap", u.call(linux.SYS_MUNMAP, at, size), 0)
+			}
+			d.arm()
+			u.frame.R15 = 1
+			u.call(linux.SYS_CLONE, threads, 0, 0, 0)
+			u.call(linux.SYS_PREAD64, fd, buffer, bytesIn, 0)
+			wantWords(t, "the parent", u, inFile)
+			is(t, "wait", u.call(linux.SYS_WAIT4, 1<<64-1, dataAt, 0, 0), int64(u.load32(dataAt+8)))
+			exit(u, 0)
+		}, func(u *user, d *slowDisk) {
+			<-d.held
+			var taken []mem.Page
+			for p := w.machine.memory.Allocate(); p != 0; p = w.machine.memory.Allocate() {
+				taken = append(taken, p)
+			}
+			release := sync.OnceFunc(func() {
+				for _, p := range taken {
+					mem.Release(w.machine.memory, p)
+				}
+				close(d.begin)
+			})
+			defer release()
+			child := u.fork(2)
+			if !cached {
+				t.Errorf("fork returns %d", child)
+			}
+			u.store32(dataAt+8, uint32(child))
+			release()
+			u.call(linux.SYS_EXIT, 0)
+		}, func(u *user, d *slowDisk) { exit(u, 0) })
+		if want := map[bool]int32{true: 0, false: linux.SIGKILL}[cached]; status != want {
+			t.Errorf("cached %v: status %#x, want %#x", cached, status, want)
+		}
+	}
+}
+
 // A process is killed during a read or a write. Its pages are freed after the request, which is carried out.
 func TestKillDuringTransfer(t *testing.T) {
 	for _, number := range []uint64{linux.SYS_PREAD64, linux.SYS_PWRITE64} {
@@ -220,6 +277,31 @@ func TestDirectMemory(t *testing.T) {
 		is(t, "write of a mapping of the file", u.call(linux.SYS_PWRITE64, fd, buffer, bytesIn, 0), bytesIn)
 		is(t, "the rest", u.call(linux.SYS_READ, fd, buffer, mem.PageSize), mem.PageSize)
 		is(t, "second page", int64(u.load32(buffer)), later)
+		exit(u, 0)
+	})
+}
+
+// With RWF_DSYNC or RWF_SYNC, pwritev2 returns after the content is on the disk, and the disk was flushed. For a pipe, the flags have
+// no effect.
+func TestWriteWithSync(t *testing.T) {
+	runOnDisk(t, func(u *user, d *slowDisk) {
+		fd := uint64(u.call(linux.SYS_OPEN, u.text(dataAt, "/disk/f"), linux.O_CREAT|linux.O_RDWR, 0o644))
+		is(t, "fsync", u.call(linux.SYS_FSYNC, fd), 0)
+		u.store(dataAt+256, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, buffer), 100))
+		for flag, synced := range map[uint64]bool{0: false, 1: false, 2: true, 4: true, 8: false} {
+			for _, offset := range []uint64{1<<64 - 1, 5000} {
+				is(t, "fsync", u.call(linux.SYS_FSYNC, fd), 0)
+				before := d.Stats()
+				is(t, "pwritev2", u.call(linux.SYS_PWRITEV2, fd, dataAt+256, 1, offset, 0, flag), 100)
+				after := d.Stats()
+				written, flushed := after.Done[block.Write] > before.Done[block.Write], after.Done[block.Flush] > before.Done[block.Flush]
+				if written != synced || flushed != synced {
+					t.Errorf("flag %d, offset %d: written %v, flushed %v", flag, int64(offset), written, flushed)
+				}
+			}
+		}
+		is(t, "pipe", u.call(linux.SYS_PIPE, dataAt+512), 0)
+		is(t, "write to a pipe", u.call(linux.SYS_PWRITEV2, uint64(u.load32(dataAt+516)), dataAt+256, 1, 1<<64-1, 0, 4), 100)
 		exit(u, 0)
 	})
 }

@@ -111,6 +111,11 @@ func (h direct) Transfer(p *fs.Pieces, offset int64, write bool) (int, error) {
 	return n, nil
 }
 
+// MayTransfer implements fs.InPlace.
+func (h direct) MayTransfer(n int, offset int64) bool {
+	return h.aligned(n, offset) && offset+int64(n) <= h.n.Attr().Size && h.n.s.pages.Get(h.n.key()) == nil
+}
+
 // WriteAt implements fs.Handle.
 func (h direct) WriteAt(p []byte, offset int64) (int, error) {
 	if !h.aligned(len(p), offset) {

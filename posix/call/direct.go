@@ -51,8 +51,11 @@ func (v vector) disjoint() bool {
 	return true
 }
 
-// transfer pins the buffers of a vector, and reads or writes them in place.
+// transfer pins the buffers of a vector, and reads or writes them in place. It pins nothing if the file would need a copy in any case.
 func (c Caller) transfer(f file.InPlace, v vector, offset int64, write bool) (done int, errno linux.Errno, ok bool) {
+	if !f.MayTransfer(min(v.len(), most), offset, write) {
+		return 0, 0, false
+	}
 	p := inUse.Get().(*fs.Pieces)
 	var few [len(fewPieces{})]func(lost bool)
 	unpins, left := few[:0], most

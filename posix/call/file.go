@@ -173,11 +173,14 @@ func pwritev(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// Flags of preadv2(2) and pwritev2(2) that are accepted and have no effect: RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT.
-// Reads and writes of files in memory never wait, and have nothing to write to a disk.
+// Flags of preadv2(2) and pwritev2(2). RWF_HIPRI and RWF_NOWAIT are accepted and have no effect.
 const (
-	readFlags  = 1 | 8
-	writeFlags = 1 | 2 | 4 | 8
+	hiPri      = 1
+	dataSync   = 2 // RWF_DSYNC
+	wholeSync  = 4 // RWF_SYNC
+	noWait     = 8
+	readFlags  = hiPri | noWait
+	writeFlags = readFlags | dataSync | wholeSync
 )
 
 func preadv2(c Caller, a Args) (uint64, linux.Errno) {
@@ -194,10 +197,24 @@ func pwritev2(c Caller, a Args) (uint64, linux.Errno) {
 	if a.A6&^writeFlags != 0 {
 		return fail(linux.EOPNOTSUPP)
 	}
+	write := pwritev
 	if int64(a.A4) == ownOffset {
-		return writev(c, a)
+		write = writev
 	}
-	return pwritev(c, a)
+	n, errno := write(c, a)
+	if errno != 0 || n == 0 {
+		return n, errno
+	}
+	switch {
+	case a.A6&wholeSync != 0:
+		errno = c.Process.Fsync(fd(a.A1))
+	case a.A6&dataSync != 0:
+		errno = c.Process.Fdatasync(fd(a.A1))
+	}
+	if errno == linux.EINVAL {
+		errno = 0 // a file without storage, such as a pipe
+	}
+	return n, errno
 }
 
 func fcntl(c Caller, a Args) (uint64, linux.Errno) {

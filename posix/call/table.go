@@ -38,5 +38,5 @@ const (
 	boundedWalk   = noDirect + "; with RESOLVE_* flags, a link in /proc that names a descriptor is resolved as a path and does not lead to the open file, and opening a FIFO returns ENXIO"
 	userXattrs    = "only attributes with names user.*, trusted.* and security.*, and access control lists are supported, but not on pipes and sockets; other names return EOPNOTSUPP"
 	readOnlyTime  = "the call reports that the clock was never synchronized; a request to change the clock returns EPERM"
-	noFlags       = "the flags RWF_HIPRI, RWF_DSYNC, RWF_SYNC and RWF_NOWAIT have no effect; other flags return EOPNOTSUPP"
+	noFlags       = "the flags RWF_HIPRI and RWF_NOWAIT have no effect; other flags return EOPNOTSUPP, except RWF_DSYNC and RWF_SYNC of pwritev2"
 )

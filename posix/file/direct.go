@@ -5,6 +5,7 @@ import "loam/fs"
 // InPlace is a file with O_DIRECT whose device can access memory of a program itself: see fs.File.Transfer.
 type InPlace interface {
 	MemoryAlignment() int
+	MayTransfer(n int, offset int64, write bool) bool
 	Transfer(p *fs.Pieces, offset int64, write bool) (int, error)
 }
 
