@@ -10,7 +10,8 @@ import (
 	"loam/task/signal"
 )
 
-// Dump describes a process. Its threads do not run any more.
+// Dump describes a process. Its threads do not run any more. Another process that shares the memory (CLONE_VM) may run, and may
+// change the map.
 type Dump struct {
 	PID, Parent, Group, Session int32
 	UID, GID                    uint32
