@@ -64,10 +64,10 @@ func (d *dumped) file(t *testing.T) *fs.File {
 // A hole of any size costs one step, and the dump of shared memory allocates nothing.
 func TestDumpOfHoles(t *testing.T) {
 	d := newDumped(1 << 20)
-	const size = 32 << 40
+	const size = 1 << 38
 	private := d.mmap(t, mem.Request{Length: size, Prot: rw, Flags: mem.MapPrivate | mem.MapAnonymous | mem.MapNoReserve})
-	shared := d.mmap(t, mem.Request{Length: 1 << 40, Prot: rw, Flags: mem.MapShared, Object: mem.NewShared(d.memory, 1<<28)})
-	want := map[uint64]byte{private + 5<<40: 5, private + size - 1: 6, shared + 1<<39: 7}
+	shared := d.mmap(t, mem.Request{Length: 1 << 37, Prot: rw, Flags: mem.MapShared, Object: mem.NewShared(d.memory, 1<<25)})
+	want := map[uint64]byte{private + 1<<37: 5, private + size - 1: 6, shared + 1<<36: 7}
 	for at, v := range want {
 		if d.tables.Store(d.Memory, at, v) != mem.Mapped {
 			t.Fatal("no page")
