@@ -80,7 +80,7 @@ func (m *Map) Accessed(addr, end uint64) uint64 {
 	return addr
 }
 
-// Copied returns the address of the first page from addr on of which the process has a private copy, but at most end.
+// Copied returns the address of the first private page of the process from addr on, but at most end.
 func (m *Map) Copied(addr, end uint64) uint64 {
 	m.lock()
 	defer m.unlock()

@@ -45,7 +45,7 @@ func (d *Dump) aborted() bool {
 	}
 }
 
-// Wait waits until a channel is closed or the dump is aborted. It reports whether the dump can go on.
+// Wait waits until a channel is closed or the dump is aborted. It reports whether the dump continues.
 func (d *Dump) Wait(c <-chan struct{}) bool {
 	select {
 	case <-c:
