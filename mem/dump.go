@@ -9,8 +9,8 @@ type Dumped struct {
 	Start, End uint64
 	Prot       Prot
 	Size       uint64 // number of bytes from Start on that belong to the dump
-	File       Label  // the mapped file; its path is empty for other memory
-	Offset     uint64 // offset of Start in the file, in bytes
+	Mapped     bool   // the region has a label (Map.Label)
+	Offset     uint64 // offset of Start in the mapped file, in bytes
 }
 
 // Dump returns the regions of the process for a core dump.
@@ -20,9 +20,7 @@ func (m *Map) Dump() (all []Dumped) {
 	m.regions.each(func(r *Region) bool {
 		d := Dumped{Start: r.start, End: r.end, Prot: r.prot, Size: r.dumped()}
 		if r.object != nil {
-			if l := r.object.Label(); l.Inode != 0 {
-				d.File, d.Offset = l, r.offset<<PageShift
-			}
+			d.Mapped, d.Offset = true, r.offset<<PageShift
 		}
 		all = append(all, d)
 		return true
@@ -51,14 +49,40 @@ func (r *Region) dumped() uint64 {
 	return 0
 }
 
-// Untouched reports whether the page at addr is private, anonymous and was never accessed: its content is zero.
-func (m *Map) Untouched(addr uint64) bool {
+// Label describes what the region at addr maps. The zero Label stands for private anonymous memory, and for no memory.
+func (m *Map) Label(addr uint64) (l Label) {
+	m.lock()
+	defer m.unlock()
+	if r := m.regions.at(addr); r != nil && r.object != nil {
+		l = r.object.Label()
+	}
+	return l
+}
+
+// Accessed returns the address of the first page from addr on whose content a core dump shows, but at most end. It leaves out pages
+// that were never accessed, of private anonymous memory and of shared memory without a file: their content is zero. A hole of any
+// size is left out in one step. All addresses are in one region.
+func (m *Map) Accessed(addr, end uint64) uint64 {
 	m.lock()
 	defer m.unlock()
 	r := m.regions.at(addr)
-	if r == nil || r.object != nil {
-		return false
+	if r == nil {
+		return end
 	}
-	p, _ := m.private.get(addr >> PageShift)
-	return p == 0
+	private := m.private.next(addr>>PageShift, end>>PageShift) << PageShift
+	switch o := r.object.(type) {
+	case nil:
+		return private
+	case *Shared:
+		index := r.index(addr)
+		return min(private, addr+(o.next(index, r.index(end))-index)<<PageShift)
+	}
+	return addr
+}
+
+// Copied returns the address of the first private page of the process from addr on, but at most end.
+func (m *Map) Copied(addr, end uint64) uint64 {
+	m.lock()
+	defer m.unlock()
+	return m.private.next(addr>>PageShift, end>>PageShift) << PageShift
 }

@@ -80,6 +80,13 @@ func (s *Shared) Peek(index uint64) Page {
 	return p
 }
 
+// next returns the first index in [from, to) that has a page; to if there is none.
+func (s *Shared) next(from, to uint64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pages.next(from, to)
+}
+
 // Load implements Object. It does nothing: Page never asks for it.
 func (s *Shared) Load(uint64) error { return nil }
 

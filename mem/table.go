@@ -274,6 +274,22 @@ func (t *table) each(from, to uint64, f func(number uint64, p Page)) {
 	}
 }
 
+// next returns the first number in [from, to) that has a page; to if there is none.
+func (t *table) next(from, to uint64) uint64 {
+	for i, _ := t.search(from >> leafShift); i < len(t.leaves); i++ {
+		base := t.leaves[i].key << leafShift
+		for n := max(from, base); n < min(to, base+BlockPages); n++ {
+			if t.leaves[i].leaf.get(int(n-base)) != 0 {
+				return n
+			}
+		}
+		if base+BlockPages >= to {
+			break
+		}
+	}
+	return to
+}
+
 // share returns a new table with the same leaves, which both tables then share.
 func (t *table) share() table {
 	for _, s := range t.leaves {

@@ -267,6 +267,7 @@ func (p *Process) send(to *Task, i signal.Info) linux.Errno {
 	if p.signals == nil || p.ending {
 		if i.Signal == signal.Kill {
 			trace.KillExiting(traceProcess{p})
+			p.dump.Abort()
 		}
 		return 0
 	}

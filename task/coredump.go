@@ -15,36 +15,33 @@ func (t *Task) endWithCore(i signal.Info) {
 		return
 	}
 	p.end(int32(i.Signal))
-	limit := p.limits[linux.RLIMIT_CORE].Cur
-	if limit < core.Least || !p.dumpable.Load() {
+	if p.limits[linux.RLIMIT_CORE].Cur < core.Least || !p.dumpable.Load() {
 		return
 	}
-	p.dump = &core.Dump{
+	d := &core.Dump{
+		Limit: p.limits[linux.RLIMIT_CORE].Cur, FileLimit: p.limits[linux.RLIMIT_FSIZE].Cur, Aborted: make(chan struct{}),
 		PID: int32(p.node.PID), Parent: int32(p.node.Parent()), Group: int32(p.node.Group), Session: int32(p.node.Session),
 		UID: t.creds().UID, GID: t.creds().GID, Name: t.comm(), Nice: t.traits.Nice, Signal: i,
 		Auxv: p.exe.places.Auxv, Arguments: p.show().Arguments, Memory: t.memory().Map,
 	}
+	p.dump = d
 	t.recordForDump()
-	for len(p.tasks) > 1 {
-		alone := make(chan struct{})
-		p.alone = alone
+	for goes := true; goes && len(p.tasks) > 1; {
+		p.alone = make(chan struct{})
+		alone := p.alone
 		s.mu.Unlock()
-		<-alone
+		goes = d.Wait(alone)
 		s.mu.Lock()
 	}
-	d := p.dump
-	p.dump = nil
 	s.mu.Unlock()
-	done := d.Save(t.caller.Process, limit)
+	flag := d.Save(t.caller.Process)
 	s.mu.Lock()
-	if done {
-		p.status |= signal.CoreFlag
-	}
+	p.status, p.dump = p.status|flag, nil
 }
 
 // recordForDump adds the registers of the thread to the core dump of the process, if there is one. The caller holds System.mu.
 func (t *Task) recordForDump() {
-	if d := t.process.dump; d != nil {
+	if d := t.process.dump; d != nil && len(d.Threads) < core.MostThreads {
 		x := trace.Stopped{State: new(trace.State), Thread: t.thread, Again: &t.again, Signals: t.signals}
 		d.Threads = append(d.Threads, core.Thread{
 			ID: int32(t.id), Registers: x.Registers(), Float: x.Float(), Vectors: x.Vectors(), Blocked: uint64(t.signals.Mask()),

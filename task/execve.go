@@ -29,6 +29,7 @@ type image struct {
 	program executed
 	creds   credential.Set
 	secure  bool // value of AT_SECURE in the auxiliary vector
+	dumps   bool // the process is dumpable
 }
 
 // noRandomise is the flag of personality(2) that a debugger sets: addresses are the same each time.
@@ -84,6 +85,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 		space.leave()
 		return nil, linux.ENOMEM
 	}
+	i.dumps = !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID && !o.Hidden()
 	thread.Registers().IP, thread.Registers().SP = plan.Entry, plan.StackPointer
 	i.space, i.thread, i.program.places = space, thread, plan.Places
 	return i, nil
@@ -113,7 +115,7 @@ func (p *Process) first(q Program) (*Task, error) {
 	files = files.Exec()
 	p.posix, p.exe = files, i.program
 	p.applyLimits()
-	p.dumpable.Store(!i.secure)
+	p.dumpable.Store(i.dumps)
 	p.space.Store(i.space)
 	var signals *signal.Thread
 	p.signals, signals = signal.NewProcess()
@@ -239,7 +241,6 @@ func (t *Task) become(i *image) {
 	if i.secure {
 		p.persona.Store(0)
 	}
-	dumpable := !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID
 	if i.secure || i.creds.MorePrivileged(t.creds()) {
 		p.deathSignal.Store(0)
 	}
@@ -248,7 +249,7 @@ func (t *Task) become(i *image) {
 	t.charge()
 	t.faultsBefore = t.usage.Minor.Load()
 	s.mu.Lock()
-	p.dumpable.Store(dumpable)
+	p.dumpable.Store(i.dumps)
 	p.posix = files
 	old := p.space.Load()
 	t.thread.Close()

@@ -171,14 +171,13 @@ func (t *Task) prepare(q *spawn.Attributes) linux.Errno {
 func (t *Task) begin(i *image) {
 	p, s := t.process, t.process.system
 	files := p.posix.Exec()
-	dumpable := !i.secure && i.creds.EUID == i.creds.UID && i.creds.EGID == i.creds.GID
 	if i.secure || i.creds.MorePrivileged(t.creds()) {
 		p.deathSignal.Store(0)
 	}
 	t.caller.Memory = memory{t}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p.dumpable.Store(dumpable)
+	p.dumpable.Store(i.dumps)
 	p.posix, p.exe = files, i.program
 	p.node.Executed = true
 	t.use(i.thread)

@@ -63,7 +63,7 @@ type Process struct {
 	persona        atomic.Uint32 // value of personality(2)
 	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
 	onEnd          []func()      // functions that are called at the end of the process, with System.mu held
-	dump           *core.Dump    // the core dump that a thread prepares; nil if none does
+	dump           *core.Dump    // the core dump that a thread prepares or saves; nil if none does
 	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
 
 	watchers []*func() // called when a signal has been sent: see WatchSignals

@@ -354,8 +354,8 @@ func (p *Process) remove(t *Task, keep bool) {
 	}
 }
 
-// killLargest ends the process that package pressure chooses. It does nothing if a process is about to free its memory. If
-// all processes are protected, it ends the one that needs the page.
+// killLargest ends the process that package pressure chooses, or only a core dump if a process is about to free its memory.
+// If all processes are protected, it ends the one that needs the page.
 func (s *System) killLargest(needs *Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -366,6 +366,7 @@ func (s *System) killLargest(needs *Process) {
 			continue
 		}
 		if p.ending {
+			p.dump.Abort()
 			return
 		}
 		all = append(all, pressure.Process{ID: int(p.node.PID), Pages: int64(a.Usage().Private / mem.PageSize), Adjust: int(p.killPreference.Load())})

@@ -10,7 +10,8 @@ import (
 	"loam/task/signal"
 )
 
-// Dump describes a process. Its threads do not run any more.
+// Dump describes a process. Its threads do not run any more. Another process that shares the memory (CLONE_VM) may run, and may
+// change the map.
 type Dump struct {
 	PID, Parent, Group, Session int32
 	UID, GID                    uint32
@@ -19,8 +20,38 @@ type Dump struct {
 	Signal                      signal.Info // the signal that has ended the process
 	Auxv                        []byte
 	Arguments                   func() []byte // the arguments of the program, each with a NUL
-	Threads                     []Thread      // the thread that has received the signal is the first
+	Threads                     []Thread      // the thread that has received the signal is the first; at most MostThreads
 	Memory                      *mem.Map
+	Limit, FileLimit            uint64        // RLIMIT_CORE: number of bytes without holes; RLIMIT_FSIZE: the last offset
+	Aborted                     chan struct{} // closed by Abort
+}
+
+// MostThreads is the number of threads that a core dump describes: it bounds the kernel's memory.
+const MostThreads = 1024
+
+// Abort ends a dump early, so that the process can free its memory. The caller prevents two calls at a time. d may be nil.
+func (d *Dump) Abort() {
+	if d != nil && !d.aborted() {
+		close(d.Aborted)
+	}
+}
+
+func (d *Dump) aborted() bool {
+	select {
+	case <-d.Aborted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until a channel is closed or the dump is aborted. It reports whether the dump continues.
+func (d *Dump) Wait(c <-chan struct{}) bool {
+	select {
+	case <-c:
+	case <-d.Aborted:
+	}
+	return !d.aborted()
 }
 
 // Thread is the state of a thread.
@@ -62,46 +93,60 @@ const (
 	mostHeaders = 0xffff // PN_XNUM: a file with this number of program headers or more has the number elsewhere
 )
 
-// write writes the file: headers, notes, memory.
+// write writes the file: headers, notes, memory. Nothing but the list of regions grows with the number of regions.
 func (d *Dump) write(w *writer) {
 	regions := d.Memory.Dump()
 	regions = regions[:min(len(regions), mostHeaders-2)]
 	notes := d.notes(regions)
+	size := uint64(0)
+	for _, n := range notes {
+		size += n.length()
+	}
 	at := uint64(headerSize + programSize*(len(regions)+1))
-	headers := encode(header{
+	w.put(encode(header{
 		Ident: [16]byte{0x7f, 'E', 'L', 'F', 2, 1, 1}, // 64 bits, little-endian, version 1
 		Type:  typeCore, Machine: machineX86, Version: 1,
 		Programs: headerSize, Size: headerSize, ProgramSize: programSize, Count: uint16(len(regions) + 1),
-	}, program{Type: typeNote, Offset: at, FileSize: uint64(len(notes))})
-	at = (at + uint64(len(notes)) + mem.PageSize - 1) &^ (mem.PageSize - 1)
-	gap := int64(at) - int64(headerSize+programSize*(len(regions)+1)+len(notes))
+	}, program{Type: typeNote, Offset: at, FileSize: size}))
+	first := (at + size + mem.PageSize - 1) &^ (mem.PageSize - 1)
+	gap := first - at - size
+	at = first
 	for _, r := range regions {
-		headers = append(headers, encode(program{
+		w.put(encode(program{
 			Type: typeLoad, Flags: permissions(r.Prot), Offset: at, Address: r.Start, FileSize: r.Size, MemorySize: r.End - r.Start, Alignment: mem.PageSize,
-		})...)
+		}))
 		at += r.Size
 	}
-	w.put(headers)
-	w.put(notes)
+	for _, n := range notes {
+		n.write(w)
+	}
 	w.skip(gap)
 	for _, r := range regions {
 		d.region(w, r)
 	}
 }
 
-// region writes the memory of a region. A page that was never accessed or cannot be read is a hole.
+// region writes the memory of a region. A page that was never accessed or cannot be read is a hole. Behind a page that is beyond the
+// end of its file, or that cannot be read, only private copies are written.
 func (d *Dump) region(w *writer, r mem.Dumped) {
 	var page [mem.PageSize]byte
-	for at := r.Start; at < r.Start+r.Size && !w.full; at += mem.PageSize {
-		if d.Memory.Untouched(at) {
-			w.skip(mem.PageSize)
-			continue
+	end, copies := r.Start+r.Size, false
+	for at := r.Start; at < end && !w.full; {
+		next := d.Memory.Accessed(at, end)
+		if copies {
+			next = d.Memory.Copied(at, end)
 		}
-		if n, _ := d.Memory.ReadForced(page[:], at); n < len(page) {
-			w.skip(mem.PageSize)
-			continue
+		w.skip(next - at)
+		if next == end {
+			return
 		}
-		w.put(page[:])
+		if n, result := d.Memory.ReadForced(page[:], next); n == len(page) {
+			w.put(page[:])
+		} else {
+			copies = copies || result == mem.BusError
+			w.skip(mem.PageSize)
+		}
+		at = next + mem.PageSize
 	}
 }
 

@@ -46,32 +46,43 @@ type process struct {
 	Arguments                   [80]byte
 }
 
+// note is a note. put writes its content, which has a known size.
+type note struct {
+	name string
+	kind uint32
+	size int
+	put  func(w *writer)
+}
+
+// length returns the size of the note in the file. Its name and its content are padded to a multiple of 4 bytes.
+func (n note) length() uint64 { return uint64(12 + (len(n.name)+4)&^3 + (n.size+3)&^3) }
+
+func (n note) write(w *writer) {
+	w.put(encode(uint32(len(n.name)+1), uint32(n.size), n.kind))
+	w.put(append([]byte(n.name), make([]byte, (len(n.name)+4)&^3-len(n.name))...))
+	n.put(w)
+	w.put(make([]byte, -n.size&3))
+}
+
+// contains returns a note with a content.
+func contains(name string, kind uint32, content []byte) note {
+	return note{name, kind, len(content), func(w *writer) { w.put(content) }}
+}
+
 // notes returns all notes.
-func (d *Dump) notes(regions []mem.Dumped) (b []byte) {
+func (d *Dump) notes(regions []mem.Dumped) (all []note) {
 	for i, t := range d.Threads {
-		b = appendNote(b, "CORE", noteStatus, d.status(t))
+		all = append(all, note{"CORE", noteStatus, binary.Size(status{}), func(w *writer) { w.put(d.status(t)) }})
 		if i == 0 {
 			info := make([]byte, signal.InfoSize)
 			d.Signal.Put(info)
-			b = appendNote(b, "CORE", noteProcess, d.process())
-			b = appendNote(b, "CORE", noteSignal, info)
-			b = appendNote(b, "CORE", noteAuxv, d.Auxv)
-			b = appendNote(b, "CORE", noteFiles, files(regions))
+			all = append(all, contains("CORE", noteProcess, d.process()), contains("CORE", noteSignal, info), contains("CORE", noteAuxv, d.Auxv))
+			all = append(all, d.files(regions)...)
 		}
-		b = appendNote(b, "CORE", noteFloat, t.Float)
-		b = appendNote(b, "LINUX", noteVectors, t.Vectors)
+		all = append(all, contains("CORE", noteFloat, t.Float), contains("LINUX", noteVectors, t.Vectors))
 	}
-	return b
+	return all
 }
-
-// appendNote appends a note. Its name and its content are padded to a multiple of 4 bytes.
-func appendNote(b []byte, name string, kind uint32, content []byte) []byte {
-	b = append(b, encode(uint32(len(name)+1), uint32(len(content)), kind)...)
-	b = pad(append(append(b, name...), 0))
-	return pad(append(b, content...))
-}
-
-func pad(b []byte) []byte { return append(b, make([]byte, -len(b)&3)...) }
 
 // status returns the state of a thread.
 func (d *Dump) status(t Thread) []byte {
@@ -98,19 +109,46 @@ func (d *Dump) process() []byte {
 	return encode(p)
 }
 
-// files returns the mapped files: their number, the unit of offsets, three words for each, and their names.
-func files(regions []mem.Dumped) []byte {
-	var words, names []byte
-	n := uint64(0)
+// mostFiles is the largest size of the list of files. If the list is larger, the dump has none (Linux's MAX_FILE_NOTE_SIZE).
+const mostFiles = 4 << 20
+
+// files returns the note with the mapped files: their number, the unit of offsets, three words for each, and their names. There is
+// none if the list is too large.
+func (d *Dump) files(regions []mem.Dumped) []note {
+	var named []mem.Dumped
+	size, names := 16, 0
 	for _, r := range regions {
-		if r.File.Path == "" {
+		if !r.Mapped {
 			continue
 		}
-		n++
-		words = append(words, encode(r.Start, r.End, r.Offset/mem.PageSize)...)
-		names = append(append(names, r.File.Path...), 0)
+		if l := d.Memory.Label(r.Start); l.Inode != 0 && l.Path != "" {
+			named = append(named, r)
+			size, names = size+24+len(l.Path)+1, names+len(l.Path)+1
+		}
+		if size > mostFiles || d.aborted() {
+			return nil
+		}
 	}
-	b := binary.LittleEndian.AppendUint64(nil, n)
-	b = binary.LittleEndian.AppendUint64(b, mem.PageSize)
-	return append(append(b, words...), names...)
+	return []note{{"CORE", noteFiles, size, func(w *writer) {
+		w.put(encode(uint64(len(named)), uint64(mem.PageSize)))
+		for _, r := range named {
+			w.put(encode(r.Start, r.End, r.Offset/mem.PageSize))
+		}
+		d.names(w, named, names)
+	}}}
+}
+
+// names writes the names of files in exactly size bytes. A file that was renamed since size was counted can have a longer name: what
+// does not fit is left out.
+func (d *Dump) names(w *writer, files []mem.Dumped, size int) {
+	for _, r := range files {
+		if w.full {
+			return
+		}
+		b := append([]byte(d.Memory.Label(r.Start).Path), 0)
+		b = b[:min(len(b), size)]
+		w.put(b)
+		size -= len(b)
+	}
+	w.put(make([]byte, size))
 }

@@ -1,10 +1,10 @@
 package core
 
 import (
-	"loam/abi/linux"
 	"loam/fs"
 	"loam/mem"
 	"loam/posix"
+	"loam/task/signal"
 )
 
 // name is the name of the file in the working folder (/proc/sys/kernel/core_pattern).
@@ -13,53 +13,82 @@ const name = "core"
 // Least is the smallest limit of the size (RLIMIT_CORE) with which a core dump is written, in bytes.
 const Least = mem.PageSize
 
-// Save writes the dump to the file core in the working folder of a process, whose rights apply. It replaces an earlier file. At
-// most limit bytes are written. It reports whether a file was written.
-func (d *Dump) Save(files *posix.Process, limit uint64) bool {
-	files.UnlinkAt(linux.AT_FDCWD, name, 0)
-	fd, errno := files.OpenAt(linux.AT_FDCWD, name, linux.O_CREAT|linux.O_EXCL|linux.O_RDWR|linux.O_NOFOLLOW|linux.O_CLOEXEC, 0o600)
-	if errno != 0 {
-		return false
+// Save writes the dump to the file core in the working folder of a process, whose rights apply. It replaces an earlier file. It
+// returns the bit of the process's status that reports a core dump; 0 if there is none. The file has no descriptor: a process that shares the table of descriptors cannot exchange it.
+func (d *Dump) Save(process *posix.Process) (flag int32) {
+	if d.aborted() {
+		return 0
 	}
-	defer files.Close(fd)
-	if st, errno := files.Fstat(fd); errno != 0 || st.Mode.Type() != fs.Regular || st.Mode&0o677 != 0o600 {
-		return false
+	v := process.View()
+	v.Unlink(v.Dir, name) // if there is an earlier file that cannot be removed, Open fails
+	f, err := v.Open(v.Dir, name, fs.Create|fs.Exclusive|fs.ReadWrite|fs.NoFollow, 0o600)
+	if err != nil {
+		return 0
 	}
-	w := writer{files: files, fd: fd, left: limit}
+	defer f.Close()
+	if a := f.Attr(); a.Mode.Type() != fs.Regular || a.Mode&0o677 != 0o600 {
+		return 0
+	}
+	w := writer{file: f, aborted: d.aborted, left: d.Limit, end: d.FileLimit}
 	d.write(&w)
-	files.Ftruncate(fd, w.at)
-	return true
+	w.flush()
+	f.Truncate(w.at)
+	if d.aborted() {
+		return 0
+	}
+	return signal.CoreFlag
 }
 
-// writer writes a sparse file from its beginning. After an error, or at the limit, it writes nothing more.
+// writer writes a sparse file from its beginning. After an error, at a limit, or when the dump is aborted, it takes nothing more.
 type writer struct {
-	files *posix.Process
-	fd    int
-	at    int64
-	left  uint64 // number of bytes that may still be written, without the holes
-	full  bool
+	file    *fs.File
+	aborted func() bool
+	buffer  []byte // bytes that are not written yet
+	at      int64  // offset after the buffer
+	left    uint64 // number of bytes that may still be written, without the holes
+	end     uint64 // largest size of the file
+	full    bool
 }
 
-// put writes all bytes of b, or none.
+// most is the size of the buffer above which it is written.
+const most = 64 << 10
+
+// put takes all bytes of b, or none.
 func (w *writer) put(b []byte) {
-	if w.full || uint64(len(b)) > w.left {
+	if w.full || w.aborted() || uint64(len(b)) > w.left || uint64(w.at)+uint64(len(b)) > w.end {
 		w.full = true
 		return
 	}
 	w.left -= uint64(len(b))
-	for len(b) > 0 {
-		n, errno := w.files.Pwrite(w.fd, b, w.at)
-		if errno != 0 || n == 0 {
-			w.full = true
-			return
-		}
-		w.at, b = w.at+int64(n), b[n:]
+	w.buffer, w.at = append(w.buffer, b...), w.at+int64(len(b))
+	if len(w.buffer) >= most {
+		w.flush()
 	}
 }
 
 // skip leaves a hole of n bytes.
-func (w *writer) skip(n int64) {
-	if !w.full {
-		w.at += n
+func (w *writer) skip(n uint64) {
+	if n == 0 {
+		return
 	}
+	w.flush()
+	w.full = w.full || w.aborted() || uint64(w.at)+n > w.end
+	if !w.full {
+		w.at += int64(n)
+	}
+}
+
+// flush writes the buffer. After an error, the file ends with the last byte that was written.
+func (w *writer) flush() {
+	b := w.buffer
+	for len(b) > 0 {
+		n, err := w.file.WriteAt(b, w.at-int64(len(b)))
+		b = b[n:]
+		if err != nil || n == 0 {
+			w.at -= int64(len(b))
+			w.full = true
+			break
+		}
+	}
+	w.buffer = w.buffer[:0]
 }

@@ -16,6 +16,7 @@ type Opener struct {
 	files   *Files
 	last    posix.Mapped
 	held    []*File
+	hidden  bool
 }
 
 // NewOpener returns an Opener. Release ends its use.
@@ -27,6 +28,10 @@ func (o *Opener) Release() { o.files.Unhold(o.held...) }
 // Last returns the file that the last call of Open has opened. The caller must not use its handle.
 func (o *Opener) Last() posix.Mapped { return o.last }
 
+// Hidden reports whether the process may not read one of the files that were opened. A core dump would show their content
+// (Linux's would_dump).
+func (o *Opener) Hidden() bool { return o.hidden }
+
 // Open returns an executable file, relative to a directory descriptor.
 func (o *Opener) Open(dirfd int, path string) (exec.File, error) {
 	m, errno := o.process.OpenExecutable(dirfd, path)
@@ -34,6 +39,8 @@ func (o *Opener) Open(dirfd int, path string) (exec.File, error) {
 		return exec.File{}, errno
 	}
 	o.last = m
+	who := o.process.View().Who
+	o.hidden = o.hidden || !who.May(m.Place.Node.Attr(), fs.ToRead)
 	f := o.files.Object(m)
 	o.held = append(o.held, f)
 	return exec.File{Reader: cachedReader{f.File}, Object: f.File}, nil
