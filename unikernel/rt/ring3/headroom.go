@@ -6,7 +6,7 @@ package ring3
 var headroom []byte
 
 // Size of headroom: a share of the memory of the machine, as a divisor, and the maximum in bytes. Garbage takes as much memory
-// more, of which a part may come from the kernel's reserve (kernel/user.go). On a machine with less than leastMemory bytes the
+// more. A part of it may come from the reserve of the kernel (kernel/user.go). On a machine with less than leastMemory bytes the
 // reserve is small, and there is no headroom.
 const (
 	headroomShare = 64
