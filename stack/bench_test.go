@@ -1,7 +1,9 @@
 package stack_test
 
 import (
+	"fmt"
 	"io"
+	"net"
 	"testing"
 
 	"loam/link"
@@ -54,6 +56,42 @@ func BenchmarkPingPong(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkCorked writes with TCP_CORK. nginx writes the header and the body of a reply, and then clears the option.
+func BenchmarkCorked(b *testing.B) {
+	set := func(b *testing.B, c net.Conn, on bool) {
+		if err := c.(*stack.TCPConn).SetOptions(func(o *stack.TCPOptions) { o.Cork = on }); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, size := range []int{16, 16 << 10} {
+		b.Run(fmt.Sprintf("size=%d", size), func(b *testing.B) {
+			client, server := connected(b, stack.Config{Shards: 1}, pipe.Config{}, false)
+			go io.Copy(io.Discard, server)
+			set(b, client, true)
+			chunk := make([]byte, size)
+			b.SetBytes(int64(size))
+			for b.Loop() {
+				if _, err := client.Write(chunk); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("reply", func(b *testing.B) {
+		client, server := connected(b, stack.Config{Shards: 1}, pipe.Config{}, false)
+		header, body, reply := make([]byte, 240), make([]byte, 1024), make([]byte, 1264)
+		for b.Loop() {
+			set(b, client, true)
+			client.Write(header)
+			client.Write(body)
+			set(b, client, false)
+			if _, err := io.ReadFull(server, reply); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
 
 // BenchmarkConnect opens, accepts and closes a connection.

@@ -106,8 +106,8 @@ func (c *TCPConn) Options() TCPOptions {
 	return c.options.o
 }
 
-// SetOptions calls f to change the options, and applies the result in the shard. Errors:
-// ErrClosed; ErrInvalid for an unknown congestion control, in which case nothing changes.
+// SetOptions calls f to change the options, and applies the result in the shard. Errors: ErrClosed; ErrInvalid for an unknown
+// congestion control, in which case nothing changes.
 func (c *TCPConn) SetOptions(f func(*TCPOptions)) error {
 	if c.status.Load()&statusClosed != 0 {
 		return ErrClosed
@@ -147,9 +147,6 @@ func (b *optionBox) apply(now tcp.Time, c *TCPConn) {
 	m := c.machine
 	m.SetNoDelay(now, !o.Delay)
 	m.SetCork(now, o.Cork)
-	if c.wish.And(^wishCork); o.Cork {
-		c.wish.Or(wishCork)
-	}
 	if o.QuickAck || o.DelayAck {
 		m.SetQuickAck(now, o.QuickAck)
 	}

@@ -1,5 +1,7 @@
 package stack
 
+import "math"
+
 // Orphans are connections that their program has closed but that have not ended, because
 // data is still being sent or the peer's FIN has not arrived. A peer that reads one byte
 // at a time can prolong that forever. So the memory of orphans is bounded: above the
@@ -17,8 +19,7 @@ const defaultOrphanBytes = 1 << 30
 // machine and table entries.
 const orphanOverhead = 2 << 10
 
-// settleOrphan accounts for the memory of an orphan and resets the oldest orphans while
-// the limit is exceeded.
+// settleOrphan accounts for the memory of an orphan and resets the oldest orphans while the limit is exceeded.
 func (sh *shard) settleOrphan(c *TCPConn) {
 	if c.evicted {
 		return
@@ -27,7 +28,7 @@ func (sh *shard) settleOrphan(c *TCPConn) {
 		c.orphan.Owner = c
 		sh.orphans.PushBack(&c.orphan)
 	}
-	sh.chargeOrphan(c, orphanOverhead+c.toSend.Len())
+	sh.chargeOrphan(c, min(orphanOverhead+c.toSend.Len(), math.MaxUint32))
 	for sh.orphanBytes > sh.stack.config.MaxOrphanBytes/len(sh.stack.shards) && sh.orphans.Len() > 0 {
 		sh.evictOrphan(sh.orphans.Front())
 	}
@@ -35,19 +36,17 @@ func (sh *shard) settleOrphan(c *TCPConn) {
 
 // chargeOrphan sets the memory that counts for an orphan to n bytes.
 func (sh *shard) chargeOrphan(c *TCPConn, n int) {
-	sh.orphanBytes += n - c.charged
-	c.charged = n
+	sh.orphanBytes += n - int(c.charged)
+	c.charged = uint32(n)
 }
 
-// leaveOrphans removes a connection that ends from the account. It does nothing if the
-// connection is not an orphan.
+// leaveOrphans removes a connection that ends from the account. It does nothing if the connection is not an orphan.
 func (sh *shard) leaveOrphans(c *TCPConn) {
 	c.orphan.Remove()
 	sh.chargeOrphan(c, 0)
 }
 
-// evictOrphan resets an orphan. Its data is freed at once, even if the reset must wait
-// for room in the device.
+// evictOrphan resets an orphan. Its data is freed at once, even if the reset must wait for room in the device.
 func (sh *shard) evictOrphan(c *TCPConn) {
 	sh.tally.count(TCPOrphanOverflow)
 	sh.leaveOrphans(c)

@@ -44,20 +44,22 @@ type TCPConn struct {
 	stamps    stamps
 	urgent    atomic.Uint64 // position of the urgent byte: see tcpurgent.go
 	notify    atomic.Uint64 // a read beyond this offset may open the window and must notify the shard
+	corked    atomic.Uint64 // a write that ends before this offset fills no segment, and need not notify the shard; 0: none (TCPOptions.Cork)
 
 	// The fields from here on belong to the shard of the connection.
-	machine  *tcp.Conn
-	flow     *port.Flow   // nil: a forwarder's connection, whose ports are not ours
-	listener *TCPListener // the listener that received the connection, until the connection is handed to a program; then nil
-	offerBy  tcp.Time     // deadline for handing over a connection without data; 0: at once
-	path     path
-	device   *Interface // copy of TCPOptions.Device
-	timer    timer.Entry
-	orphan   list.Node[TCPConn] // the connection's place in shard.orphans
-	charged  int                // the connection's share of shard.orphanBytes
-	pathSeen uint32             // the generation of the stack's path MTUs on which path is based
-	ipID     uint16
-	ttl, tos uint8 // TTL or hop limit, and type of service, that the program has set; ttl 0: path.hops is used
+	machine   *tcp.Conn
+	flow      *port.Flow   // nil: a forwarder's connection, whose ports are not ours
+	listener  *TCPListener // the listener that received the connection, until the connection is handed to a program; then nil
+	offerBy   tcp.Time     // deadline for handing over a connection without data; 0: at once
+	path      path
+	device    *Interface // copy of TCPOptions.Device
+	timer     timer.Entry
+	orphan    list.Node[TCPConn] // the connection's place in shard.orphans
+	charged   uint32             // the connection's share of shard.orphanBytes
+	sendLimit uint32             // limit of toSend in bytes, before unsentLow is applied
+	pathSeen  uint32             // the generation of the stack's path MTUs on which path is based
+	ipID      uint16
+	ttl, tos  uint8 // TTL or hop limit, and type of service, that the program has set; ttl 0: path.hops is used
 
 	stamped        bool // copy of TCPOptions.Stamps
 	narrow         bool // routers may fragment the connection's packets: see ip.PathMTU
@@ -71,7 +73,6 @@ type TCPConn struct {
 	sawEnd     uint64        // value of toSend.End that was last passed to the TCP state machine
 	urgentTo   atomic.Uint64 // used with wishUrgent: the end of the urgent data
 	sawUrgent  uint64        // end of the urgent data that was last published
-	sendLimit  int           // limit of toSend in bytes, before unsentLow is applied
 	reportedTo uint64        // used with wishEach: how much data had arrived at the last report
 }
 
@@ -98,7 +99,6 @@ const (
 	wishUrgent                        // the program has written urgent data, up to urgentTo
 	wishDrained                       // the program waits until all data is acknowledged: report when it is
 	wishMore                          // the program will write more data (MSG_MORE); set until the next write without MSG_MORE
-	wishCork                          // not a request: copy of TCPOptions.Cork, which the shard sets
 	wishEach                          // report every arrival, even if earlier data is unread; never cleared
 )
 
@@ -108,8 +108,7 @@ func (c *TCPConn) LocalAddrPort() netip.AddrPort { return c.local }
 // RemoteAddrPort returns the address and port of the peer.
 func (c *TCPConn) RemoteAddrPort() netip.AddrPort { return c.remote }
 
-// ask sets bits of TCPConn.wish, which are requests to the shard, and queues the connection in the shard's inbox unless
-// it is already there.
+// ask sets bits of TCPConn.wish, and queues the connection in the shard's inbox unless it is already there.
 func (c *TCPConn) ask(wish uint32) {
 	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.touch(c) {
 		c.forget() // the shard has ended
@@ -128,8 +127,8 @@ func (c *TCPConn) askNow(wish uint32) {
 	}
 }
 
-// TryRead reads available data. Errors: ErrWouldBlock; io.EOF at the end of the stream;
-// the reason why the connection ended, once all received data has been read; ErrClosed.
+// TryRead reads available data. Errors: ErrWouldBlock; io.EOF at the end of the stream; the reason why the connection ended, once
+// all received data has been read; ErrClosed.
 func (c *TCPConn) TryRead(p []byte) (int, error) {
 	status := c.status.Load() // read before the ring: a bit about the end of the stream is set after all data is in the ring
 	if status&statusClosed != 0 {
@@ -153,9 +152,8 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 	return c.TryRead(p)
 }
 
-// whyNothing returns the error of a read that found no data beyond the first skip bytes.
-// It returns nil if data has arrived meanwhile. status must have been loaded before the
-// read.
+// whyNothing returns the error of a read that found no data beyond the first skip bytes. It returns nil if data has arrived
+// meanwhile. status must have been loaded before the read.
 func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	switch {
 	case status&statusReadClosed != 0:
@@ -175,8 +173,7 @@ func (c *TCPConn) whyNothing(status uint32, skip int) error {
 	return nil
 }
 
-// Peek copies available data without consuming it, and skips the first skip bytes. Its
-// errors are those of TryRead.
+// Peek copies available data without consuming it, and skips the first skip bytes. Its errors are those of TryRead.
 func (c *TCPConn) Peek(p []byte, skip int) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -207,8 +204,7 @@ func (c *TCPConn) Buffered() int {
 // Unacknowledged returns the number of bytes written but not yet acknowledged (SIOCOUTQ).
 func (c *TCPConn) Unacknowledged() int { return c.toSend.Len() }
 
-// Unsent returns the number of bytes written but not yet sent (SIOCOUTQNSD). It is 0
-// after the connection has ended.
+// Unsent returns the number of bytes written but not yet sent (SIOCOUTQNSD). It is 0 after the connection has ended.
 func (c *TCPConn) Unsent() (n int) {
 	c.shard.request(func(*shard) {
 		if !c.removed {
@@ -218,9 +214,8 @@ func (c *TCPConn) Unsent() (n int) {
 	return n
 }
 
-// Drained reports whether no written data is outstanding, because the peer has
-// acknowledged all of it or the connection has ended. If it returns false, the event
-// Drained or Hangup will be reported later.
+// Drained reports whether no written data is outstanding, because the peer has acknowledged all of it or the connection has
+// ended. If it returns false, the event Drained or Hangup will be reported later.
 func (c *TCPConn) Drained() bool {
 	if c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0 {
 		return true
@@ -229,9 +224,8 @@ func (c *TCPConn) Drained() bool {
 	return c.toSend.Len() == 0 || c.status.Load()&statusEnded != 0
 }
 
-// TryWrite writes as much of p as fits into the send buffer. Errors: ErrWouldBlock if
-// nothing fits; ErrPipe after CloseWrite and after the connection has ended (the first
-// call returns why it ended); ErrClosed.
+// TryWrite writes as much of p as fits into the send buffer. Errors: ErrWouldBlock if nothing fits; ErrPipe after CloseWrite and
+// after the connection has ended (the first call returns why it ended); ErrClosed.
 func (c *TCPConn) TryWrite(p []byte) (int, error) {
 	if c.wish.Load()&wishMore != 0 {
 		c.wish.And(^wishMore)
@@ -239,15 +233,15 @@ func (c *TCPConn) TryWrite(p []byte) (int, error) {
 	return c.tryWrite(p, false)
 }
 
-// TryWriteMore is TryWrite for bytes that will soon be followed by more (MSG_MORE). They
-// need not be sent yet if they do not fill a segment.
+// TryWriteMore is TryWrite for bytes that more will soon follow (MSG_MORE). They need not be sent yet if they fill no segment.
 func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
 	c.wish.Or(wishMore)
 	return c.tryWrite(p, false)
 }
 
 // tryWrite implements TryWrite. If urgent is set, the last byte written is marked as urgent. After a small write into
-// an empty send buffer, or with the option Cork, the calling goroutine does the work of an idle shard, and so sends the data.
+// an empty send buffer, the calling goroutine does the work of an idle shard, and so sends the data. The shard does not notice
+// a write that only adds to data held back by the option Cork, until it sends that data.
 func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
@@ -274,14 +268,16 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	if urgent {
 		p = p[:c.announce(len(p))]
 	}
-	alone := c.toSend.Len() == 0 || c.wish.Load()&wishCork != 0
+	first := c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // the shard may have made room before it could see wishWrite
 	}
 	c.writeMu.Unlock()
 	switch {
-	case n > 0 && alone && n <= lightBytes:
+	case n > 0 && n == len(p) && !urgent && c.toSend.End() < c.corked.Load():
+		return n, nil
+	case n > 0 && first && n <= lightBytes:
 		c.askNow(0)
 		return n, nil
 	case n > 0:
@@ -367,8 +363,7 @@ func (c *TCPConn) readable() bool {
 	return c.hasInput()
 }
 
-// ReportEach enables the report of Readable at each arrival, even if earlier data has been
-// reported and is unread (EPOLLET).
+// ReportEach enables the report of Readable at each arrival, even if earlier data has been reported and is unread (EPOLLET).
 func (c *TCPConn) ReportEach() {
 	if c.wish.Load()&wishEach == 0 {
 		c.wish.Or(wishEach)
@@ -412,8 +407,7 @@ func (c *TCPConn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection. Data already written is still sent in the background,
-// unless SetLinger has selected a reset.
+// Close closes the connection. Data already written is still sent in the background, unless SetLinger has selected a reset.
 func (c *TCPConn) Close() error {
 	if c.options.abortive() {
 		return c.opError("close", c.leave(wishAbort))
@@ -424,8 +418,7 @@ func (c *TCPConn) Close() error {
 // Abort resets the connection and closes the socket.
 func (c *TCPConn) Abort() error { return c.leave(wishAbort) }
 
-// leave closes the socket on the program's side. The shard then ends the connection as the bits in wish
-// request.
+// leave closes the socket on the program's side. The shard then ends the connection as the bits in wish request.
 func (c *TCPConn) leave(wish uint32) error {
 	if old := c.status.Or(statusClosed | statusShutRead | statusShutWrite); old&statusClosed != 0 {
 		return ErrClosed
@@ -447,8 +440,7 @@ func (c *TCPConn) wake() {
 	c.reportEvents(Readable | Writable)
 }
 
-// Info returns the state of the connection. It is the zero Info after the stack has been
-// closed.
+// Info returns the state of the connection. It is the zero Info after the stack has been closed.
 func (c *TCPConn) Info() tcp.Info {
 	var info tcp.Info
 	c.shard.request(func(sh *shard) { info = c.machine.Info(sh.now) })

@@ -23,8 +23,7 @@ type TCPBinding struct {
 }
 
 // BindTCP reserves local; port 0 selects a free one. Errors: ErrInUse, ErrNotAvailable if
-// the address is not one of the stack's, ErrFamily, ErrInvalid for an unknown congestion
-// control.
+// the address is not one of the stack's, ErrFamily, ErrInvalid for an unknown congestion control.
 func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -67,8 +66,7 @@ func (b *TCPBinding) Close() error {
 }
 
 // checkLocal validates an address to bind to, and returns it in normalized form. It
-// accepts the zero or unspecified address, addresses of the stack, and broadcast and
-// multicast addresses.
+// accepts the zero or unspecified address, addresses of the stack, and broadcast and multicast addresses.
 func (s *Stack) checkLocal(local netip.AddrPort) (netip.AddrPort, error) {
 	addr := local.Addr().Unmap()
 	if !addr.IsValid() {
@@ -99,8 +97,7 @@ func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCP
 
 // DialTCP starts to connect and does not wait. The connection becomes Writable when the
 // handshake is complete. local may be zero, or have a zero address or port. Errors:
-// ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily, ErrClosed; ErrInvalid for an
-// unknown congestion control.
+// ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily, ErrClosed; ErrInvalid for an unknown congestion control.
 func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -114,8 +114,8 @@ func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.label = sh.stack.flowLabel(id.Local, id.Remote)
 	c.options.o = o
-	c.sendLimit = min(minSendBuffer, sh.stack.config.MaxSendBuffer)
-	c.toSend.SetLimit(c.sendLimit)
+	c.sendLimit = uint32(min(minSendBuffer, sh.stack.config.MaxSendBuffer))
+	c.toSend.SetLimit(int(c.sendLimit))
 	c.timer.Owner = c
 	return c
 }

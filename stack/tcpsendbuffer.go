@@ -1,11 +1,13 @@
 package stack
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // The size of the send buffer: how much data a program may write before the peer has acknowledged it.
 
-// Sizes of the send ring in bytes. It grows with the congestion window unless SO_SNDBUF
-// is set.
+// Sizes of the send ring in bytes. It grows with the congestion window unless SO_SNDBUF is set.
 const (
 	minSendBuffer        = 256 << 10 // initial size; Config.MaxSendBuffer may be smaller
 	shortSendBuffer      = 4 << 20   // maximum on a short path
@@ -32,35 +34,34 @@ func (c *TCPConn) hasRoom() bool {
 // applySendBuffer applies SO_SNDBUF and TCP_NOTSENT_LOWAT. It runs on the shard.
 func (c *TCPConn) applySendBuffer(o *TCPOptions) {
 	if o.SendBuffer != 0 {
-		c.sendLimit, c.fixedSend = o.SendBuffer, true
+		c.sendLimit, c.fixedSend = uint32(min(max(o.SendBuffer, 0), math.MaxUint32)), true
 	}
 	c.unsentLow.Store(uint32(max(o.UnsentLow, 0)))
 	c.limitSend()
 }
 
-// shortPath is the round-trip time below which shortSendBuffer suffices: 4 MiB per 2 ms
-// is 16 Gbit/s.
+// shortPath is the round-trip time below which shortSendBuffer suffices: 4 MiB per 2 ms is 16 Gbit/s.
 const shortPath = 2 * time.Millisecond
 
 // growSendBuffer raises the limit of the send ring to twice the congestion window. On a
 // short path the congestion window means little, because nothing is lost there, and a
 // ring larger than the processor's caches only slows the transfer.
 func (c *TCPConn) growSendBuffer() {
-	want := min(2*c.machine.CongestionWindow(), c.shard.stack.config.MaxSendBuffer)
+	want := min(2*c.machine.CongestionWindow(), c.shard.stack.config.MaxSendBuffer, math.MaxUint32)
 	if c.machine.MinRTT() < shortPath {
 		want = min(want, shortSendBuffer)
 	}
-	if c.fixedSend || want <= c.sendLimit {
+	if c.fixedSend || want <= int(c.sendLimit) {
 		return
 	}
-	c.sendLimit = want
+	c.sendLimit = uint32(want)
 	c.limitSend()
 }
 
 // limitSend sets the limit of the ring. With TCP_NOTSENT_LOWAT, it is at most the data
 // that may be sent now plus that option's value. It runs on the shard.
 func (c *TCPConn) limitSend() {
-	limit := c.sendLimit
+	limit := int(c.sendLimit)
 	if low := int(c.unsentLow.Load()); low != 0 {
 		limit = min(limit, c.machine.Reach()+low)
 	}

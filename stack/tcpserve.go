@@ -8,8 +8,8 @@ import (
 	"loam/wire"
 )
 
-// The shard's side of a TCPConn. serve passes the program's requests to the TCP state machine, output passes the
-// machine's segments to the device, and settle publishes changes to the program.
+// The shard's side of a TCPConn. serve passes the program's requests to the TCP state machine, output passes the machine's segments to
+// the device, and settle publishes changes to the program.
 
 // serve processes the program's requests. It runs on the shard.
 func (c *TCPConn) serve(sh *shard) {
@@ -75,9 +75,8 @@ func (c *TCPConn) noteWritten(sh *shard) {
 // quantum is the number of frames that a connection may send before other connections may send.
 const quantum = 32
 
-// output sends the segments of the TCP state machine while the device has room, and then publishes changes. It runs on
-// the shard, once in each turn of the shard for each connection that received a segment, a request or a timeout in that
-// turn.
+// output sends the segments of the TCP state machine while the device has room, and then publishes changes. It runs on the shard,
+// once in each turn for each connection that received a segment, a request or a timeout in that turn.
 func (c *TCPConn) output(sh *shard) {
 	if c.removed {
 		return
@@ -90,12 +89,14 @@ func (c *TCPConn) output(sh *shard) {
 	if c.status.Load()&(statusShutRead|statusClosed) == statusShutRead {
 		c.discard(sh)
 	}
+	if c.corked.Load() != 0 {
+		c.noteWritten(sh)
+	}
 	c.sendAll(sh)
 	c.settle(sh)
 }
 
-// sendAll sends the segments of the TCP state machine until there are no more, the device has no room, or the quantum
-// is used up.
+// sendAll sends the TCP state machine's segments until there are no more, the device has no room, or the quantum is used up.
 func (c *TCPConn) sendAll(sh *shard) {
 	var l *txLink
 	if c.path.ifc != nil {
@@ -124,15 +125,14 @@ func (c *TCPConn) sendAll(sh *shard) {
 	}
 }
 
-// lose drops a segment without a route. The TCP state machine will retransmit it, and gives up if there is no route for
-// long.
+// lose drops a segment without a route. The TCP state machine will retransmit it, and gives up if there is no route for long.
 func (c *TCPConn) lose(sh *shard, out *tcp.Out) {
 	sh.tally.countBy(c.remote.Addr(), IPNoRoute)
 	c.machine.ICMP(sh.now, tcp.ICMPUnreachable, out.Seq, 0)
 }
 
-// discard discards data that arrives after CloseRead, so that the peer is not blocked. If
-// a reader holds readMu, it discards the data itself.
+// discard discards data that arrives after CloseRead, so that the peer is not blocked. If a reader holds readMu, it discards the
+// data itself.
 func (c *TCPConn) discard(sh *shard) {
 	if n := c.received.Readable(); n > 0 && c.readMu.TryLock() {
 		c.received.Discard(n)
@@ -141,8 +141,7 @@ func (c *TCPConn) discard(sh *shard) {
 	}
 }
 
-// stall queues the connection until the device has room. A connection that is not
-// established does not queue behind those that are.
+// stall queues the connection until the device has room. One that is not established does not queue behind those that are.
 func (c *TCPConn) stall(sh *shard, l *txLink) {
 	if c.stalled || !c.machine.Pending(sh.now) {
 		return
@@ -168,8 +167,7 @@ func (c *TCPConn) findPath(sh *shard) {
 	c.heedPath(sh)
 }
 
-// maxPayload returns the largest payload of a frame, in bytes. With segmentation offload
-// it is as much as fits into an IP packet. 0 means one segment.
+// maxPayload returns the largest payload of a frame: with segmentation offload as much as fits into an IP packet. 0: one segment.
 func (c *TCPConn) maxPayload() int {
 	tso, _ := c.segmentation()
 	if c.path.ifc != nil && c.path.ifc.offloads.Has(tso) && !c.narrow {
@@ -282,6 +280,7 @@ func (c *TCPConn) settle(sh *shard) {
 		sh.settleOrphan(c)
 	}
 	c.settleWindow(sh)
+	c.settleCork(sh)
 	deadline := m.Deadline()
 	if c.isWithheld() {
 		deadline = min(deadline, c.offerBy)
@@ -297,6 +296,20 @@ func (c *TCPConn) settleWindow(sh *shard) {
 	c.notify.Store(notify)
 	if now := c.received.Consumed(); now >= notify && (now != consumed || c.machine.AcksOnRead()) {
 		c.machine.Consumed(sh.now)
+		sh.mark(c)
+	}
+}
+
+// settleCork publishes before which offset a write need not notify the shard. As in settleWindow, the program may have written
+// beyond a new value meanwhile.
+func (c *TCPConn) settleCork(sh *shard) {
+	old, corked := c.corked.Load(), c.machine.CorkedTo()
+	if old == corked {
+		return
+	}
+	c.corked.Store(corked)
+	if end := c.toSend.End(); old != 0 && end != c.sawEnd && end >= corked {
+		c.noteWritten(sh)
 		sh.mark(c)
 	}
 }
@@ -335,8 +348,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	c.reportEvents(e)
 }
 
-// wakeProgram wakes goroutines that found no data or no room if there is some now, and
-// reports Drained if all data is acknowledged.
+// wakeProgram wakes goroutines that found no data or no room if there is some now. It reports Drained if all data is acknowledged.
 func (c *TCPConn) wakeProgram() {
 	wish := c.wish.Load()
 	if c.arrived(wish) {

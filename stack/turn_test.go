@@ -73,6 +73,35 @@ func TestWriteDoesTheTurn(t *testing.T) {
 	})
 }
 
+// With TCP_CORK, only the first of several small writes is a turn. The writing goroutine sends the data when it clears the option.
+func TestCorkedWritesDoNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, sent := turnPair(t)
+		c.SetOptions(func(o *TCPOptions) { o.Cork = true })
+		c.TryWrite([]byte("head"))
+		synctest.Wait()
+		if c.sawEnd != c.toSend.End() || c.corked.Load() == 0 {
+			t.Fatal("the shard has not noticed the first write")
+		}
+		before, seen := sent(), c.sawEnd
+		for range 10 {
+			c.TryWrite([]byte("and body"))
+		}
+		synctest.Wait()
+		if c.sawEnd != seen {
+			t.Error("the shard has noticed a write that can send nothing")
+		}
+		c.SetOptions(func(o *TCPOptions) { o.Cork = false })
+		if n := sent() - before; n != 1 {
+			t.Errorf("%d segments had been sent when the option was cleared, want 1", n)
+		}
+		if c.corked.Load() != 0 {
+			t.Error("the next write would not notify the shard")
+		}
+		time.Sleep(time.Second)
+	})
+}
+
 // A receiver leaves a batch to the loop if it is large, or would overtake a batch that
 // the loop has not processed.
 func TestInputNow(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,8 @@ type conn struct {
 	source  source
 	in      *bufio.Reader
 	body    []byte // room for short bodies
+
+	kept atomic.Int64 // FIDs that nodes keep until the collector releases them: see keepFID
 
 	patience Patience // whether callers look for their replies before they block
 
@@ -171,9 +174,34 @@ func (c *conn) flush() {
 	c.write()
 }
 
-// call makes a request and waits for the reply. Errors: the linux.Errno of the server; EIO if the
-// connection has ended.
+// call makes a request and waits for the reply. If the server has no more FIDs, it releases those of nodes that are no longer
+// referenced, and makes the request again. Errors: the linux.Errno of the server; EIO if the connection has ended.
 func (c *conn) call(t Type, m, reply Message) error {
+	err := c.callOnce(t, m, reply)
+	if err == linux.EMFILE && c.collect() {
+		err = c.callOnce(t, m, reply)
+	}
+	return err
+}
+
+// collect runs the collector and waits until it has released kept FIDs, for at most a tenth of a second. It returns false if there
+// was nothing to release.
+func (c *conn) collect() bool {
+	before := c.kept.Load()
+	if before == 0 {
+		return false
+	}
+	runtime.GC()
+	for range 100 {
+		if c.kept.Load() < before {
+			return true
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+func (c *conn) callOnce(t Type, m, reply Message) error {
 	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
 	c.begin(t, m, k, false)
 	c.wait(k)

@@ -94,11 +94,21 @@ func (s *FileSystem) dropMade(n *node) {
 	n.madeFID = 0
 }
 
-// keepFID makes a FID the node's own, until the node is no longer referenced. The caller holds mu.
+// mostKept is the number of FIDs that nodes keep, from which keepFID runs the collector: a quarter of the number that servers of
+// Loam allow by default. Servers with a smaller limit answer with EMFILE: see conn.call.
+const mostKept = 4096
+
+// keepFID makes a FID the node's own, until the collector finds that the node is no longer referenced. The caller holds mu.
 func (n *node) keepFID(fid uint32) {
 	n.fid, n.kept = fid, true
-	s := n.s
-	runtime.AddCleanup(n, func(fid uint32) { s.conn.forget(fid) }, fid)
+	c := n.s.conn
+	runtime.AddCleanup(n, func(fid uint32) {
+		c.forget(fid)
+		c.kept.Add(-1)
+	}, fid)
+	if kept := c.kept.Add(1); kept >= mostKept && kept%(mostKept/4) == 0 {
+		c.beside(runtime.GC)
+	}
 }
 
 // keep gets a FID from the server for a file that is about to lose the name at which it was found.

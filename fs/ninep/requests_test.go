@@ -2,6 +2,7 @@ package ninep_test
 
 import (
 	"fmt"
+	"runtime/debug"
 	"testing"
 
 	"loam/fs"
@@ -9,6 +10,21 @@ import (
 	"loam/fs/ninep/server"
 	"time"
 )
+
+// The FIDs of files whose name was removed do not use up the FIDs of the server, although the collector does not run by itself.
+func TestKeptFIDs(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	s := export(t, folder(t), ninep.Config{}, server.Config{FIDs: 40})
+	v := view(s)
+	for i := range 200 {
+		a, b := fmt.Sprint("a", i), fmt.Sprint("b", i)
+		write(t, v, a, "content", 0)
+		old, err := v.Lookup(v.Dir, a, false)
+		must(t, err)
+		must(t, v.Link(old, v.Dir, b))
+		must(t, v.Unlink(v.Dir, a))
+	}
+}
 
 // walk lists a tree and calls visit for each file, as filepath.WalkDir with os.Lstat does.
 func walk(t testing.TB, v *fs.View, path string, visit func(path string)) (n int) {

@@ -165,7 +165,7 @@ func (c *Context) Kick() {
 
 // Watch turns the reporting of Moved on or off. While it is on, Run returns Moved if this thread enters ring 3 on a
 // different CPU than before, or if another thread has used ring 3 of the CPU since this thread was interrupted there. A thread that
-// returns from a system call is in no critical section (rseq(2)), so for it another thread does not matter.
+// returns from a system call must not be in a critical section (rseq(2)), so for it another thread does not matter.
 func (c *Context) Watch(on bool) {
 	c.watches, c.page.placed = on, 0
 	c.observe()

@@ -23,9 +23,11 @@ type Event struct {
 type Set struct {
 	q file.Queue
 
-	mu     sync.Mutex // guards items and closed; acquired before ready.mu
-	items  itemTable
-	last   *item // the item that was removed last, which Add uses again for the same file; nil: none
+	mu    sync.Mutex // guards items and closed; acquired before ready.mu
+	items itemTable
+	// last is the item that was removed last, which Add uses again for the same file; nil: none. It keeps the memory of one
+	// open file description until the next Remove or the end of the set. The file itself is closed without regard to it.
+	last   *item
 	closed bool
 
 	ready readyList
@@ -44,6 +46,7 @@ type item struct {
 	// Guarded by set.ready.mu:
 	event  Event
 	queued bool // the item is on the ready list
+	reuses uint // how often Add has used the item again
 	gone   bool // the file has been closed, or the item has been removed from the set
 	spent  bool // an event has been reported, and EPOLLONESHOT disables further ones
 }
@@ -153,6 +156,7 @@ func (e *Set) newItem(key itemKey, ev Event) *item {
 	e.last = nil
 	e.ready.mu.Lock()
 	it.event, it.gone, it.spent = ev, false, false
+	it.reuses++
 	queued := it.queued
 	e.ready.mu.Unlock()
 	if queued { // then a notice of the file wakes no waiter
@@ -220,7 +224,7 @@ func (e *Set) Collect(events []Event) int {
 // ask asks the file of an item from the ready list for its events. It returns these events, and whether the item is ready.
 func (e *Set) ask(it *item) (Event, bool) {
 	e.ready.mu.Lock()
-	gone, spent := it.gone, it.spent
+	gone, spent, reuses := it.gone, it.spent, it.reuses
 	e.ready.mu.Unlock()
 	if gone {
 		e.forget(it)
@@ -231,7 +235,14 @@ func (e *Set) ask(it *item) (Event, bool) {
 	now := it.open.Events()
 	e.ready.mu.Lock()
 	ev := Event{Events: uint32(now & it.interest()), Data: it.event.Data}
+	again := it.reuses != reuses // then now may be older than the registration to which the event would belong
+	if again {
+		ev.Events = 0
+	}
 	switch {
+	case again && !it.queued:
+		it.queued = true
+		e.ready.items = append(e.ready.items, it)
 	case ev.Events == 0:
 	case it.event.Events&linux.EPOLLONESHOT != 0:
 		it.spent = true

@@ -12,11 +12,19 @@ import (
 
 // source is a file that is ready when the test says so.
 type source struct {
-	q   file.Queue
-	now file.Events
+	q     file.Queue
+	now   file.Events
+	asked func() // called by the next call of Events, after it has determined its result
 }
 
-func (s *source) Events() file.Events             { return s.now }
+func (s *source) Events() file.Events {
+	now, asked := s.now, s.asked
+	if s.asked = nil; asked != nil {
+		asked()
+	}
+	return now
+}
+
 func (s *source) Queue() *file.Queue              { return &s.q }
 func (s *source) Read([]byte) (int, linux.Errno)  { return 0, linux.EAGAIN }
 func (s *source) Write([]byte) (int, linux.Errno) { return 0, linux.EAGAIN }
@@ -124,6 +132,27 @@ func TestAddAgain(t *testing.T) {
 	e.Add(0, other, Event{Events: uint32(file.PollIn), Data: 20})
 	if got := ready(e, 8); !slices.Equal(got, []uint64{20}) {
 		t.Errorf("another file with the same descriptor: %v", got)
+	}
+}
+
+// A file that is removed and added again while a set asks it is not reported as it was before.
+func TestAddAgainDuringQuery(t *testing.T) {
+	e, sources, opens := newSet(t, 1, uint32(file.PollIn))
+	s := sources[0]
+	s.become(file.PollIn)
+	s.asked = func() {
+		e.Remove(0, opens[0])
+		s.now = 0
+		e.Add(0, opens[0], Event{Events: uint32(file.PollIn), Data: 1})
+	}
+	for range 2 {
+		if got := ready(e, 8); got != nil {
+			t.Errorf("%v is reported, although the file is not ready", got)
+		}
+	}
+	s.become(file.PollIn)
+	if got := ready(e, 8); !slices.Equal(got, []uint64{1}) {
+		t.Errorf("%v is reported", got)
 	}
 }
 

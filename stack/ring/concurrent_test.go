@@ -48,6 +48,36 @@ func TestSendConcurrently(t *testing.T) {
 	wg.Wait()
 }
 
+// The program may read the room while the shard changes it.
+func TestRoomConcurrently(t *testing.T) {
+	track(t)
+	const limit = 10000
+	var q Send
+	q.SetLimit(limit)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for q.Limit() > 0 {
+			q.Write(stream(q.End(), 700))
+			if n := q.Room(); n < 0 || n > limit {
+				t.Errorf("room for %d bytes", n)
+			}
+		}
+	})
+	wg.Go(func() {
+		for i := range 2000 {
+			q.SetLimit(1 + i*7%limit)
+			q.Release(q.End())
+			runtime.Gosched()
+		}
+		q.Reset()
+		q.SetLimit(limit)
+	})
+	wg.Wait()
+	if q.Room() != 0 || q.Len() != 0 {
+		t.Error("a queue that is given up takes bytes")
+	}
+}
+
 // overwriter is memory that is overwritten when it is freed.
 type overwriter []byte
 

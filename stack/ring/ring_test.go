@@ -123,6 +123,10 @@ func TestSendAfterReset(t *testing.T) {
 	}
 	q.Release(6000)
 	q.Reset()
+	q.SetLimit(10000)
+	if q.Limit() != 0 || q.Room() != 0 || q.Write([]byte("x")) != 0 {
+		t.Error("a queue that is given up gets a limit again")
+	}
 }
 
 func TestReceiveOutOfOrder(t *testing.T) {

@@ -78,6 +78,15 @@ func (c *Conn) SetNoDelay(now Time, on bool) {
 // SetCork holds back data that does not fill a segment, for at most 200 ms (TCP_CORK).
 func (c *Conn) SetCork(now Time, on bool) { c.snd.cork = on }
 
+// CorkedTo returns the offset that the written data must reach before more of it can be sent, if SetCork holds data back now.
+// Otherwise it returns 0.
+func (c *Conn) CorkedTo() uint64 {
+	if !c.snd.cork || c.unsent() == 0 {
+		return 0
+	}
+	return c.offset(c.snd.nxt) + uint64(min(c.segment(), int(c.snd.maxWnd/2)))
+}
+
 // SetMore declares that the program will write more. Data that does not fill a segment then waits, for at
 // most 200 ms (MSG_MORE).
 func (c *Conn) SetMore(now Time, on bool) { c.snd.more = on }

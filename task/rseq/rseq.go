@@ -4,7 +4,8 @@
 //
 // Function Moved is called before a thread enters ring 3 on another CPU than before, or after an interrupt on a CPU on which
 // another thread was in ring 3 meanwhile. Only at such an entry can the number of the CPU change. A section is aborted only at
-// such an entry, and when a signal is delivered. A system call does not abort a section, because sections make no system calls.
+// such an entry, and when a signal is delivered. A system call does not abort a section, because sections must not make
+// system calls (rseq(2)).
 package rseq
 
 import (

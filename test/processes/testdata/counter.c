@@ -31,7 +31,10 @@ enum { ADD = 0, FUNCTIONS = 1 << 16 };
 
 struct function {
 	const char *name; /* belongs to QEMU, which keeps one copy */
-	uint64_t count, calls;
+	uint64_t count;
+	/* executions of the block with the lowest address that was translated. Too many: a loop returns to that block; a higher block was
+	   translated first; the block was translated again. Too few: a block in another page, or after a jump, is an entry of its own. */
+	uint64_t calls;
 	uint64_t low; /* lowest known address; 0: none is known */
 };
 
