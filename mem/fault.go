@@ -75,6 +75,9 @@ func (m *Map) fault(addr uint64, d demand) (Fault, wait) {
 	if w.object != nil {
 		w.object.Attach(m)
 	}
+	if !m.apply() {
+		f = Fault{Result: NoMemory}
+	}
 	return f, w
 }
 

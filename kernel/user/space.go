@@ -17,10 +17,11 @@ type Space struct {
 	mu     sync.RWMutex // read-locked while memory is copied through the window, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
-	active *uint64  // bit set of the CPUs that may have translations; it is in the page at physical address page
-	page   uint64   // physical address of the page that contains active
-	big    bool     // big pages were installed
-	gone   []uint64 // page tables that were removed from the tree, and that a CPU may still have cached
+	active *uint64      // bit set of the CPUs that may have translations; it is in the page at physical address page
+	page   uint64       // physical address of the page that contains active
+	big    bool         // big pages were installed
+	size   atomic.Int64 // number of page tables below the root
+	gone   []uint64     // page tables that were removed from the tree, and that a CPU may still have cached
 }
 
 // NewSpace returns a space with an empty lower half. The caller releases it by Close. It returns ErrProcessor if
@@ -94,6 +95,7 @@ type Change struct {
 	Rights     space.Rights // for Restrict, Install and Offer
 	Start, End uint64
 	Physical   uint64 // for Install and Offer: physical address of the page at Start
+	Reserve    bool   // for Install: a page table may come from the kernel's reserve
 }
 
 // Apply makes changes in order. When it returns, no CPU and no copy uses a removed translation or a removed right, so
@@ -207,13 +209,33 @@ func (s *Space) install(c *Change, stale *extent) error {
 		}
 		entry = 0
 	}
-	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.takeTableAnyway) {
+	take := s.takeTable
+	if c.Reserve {
+		take = s.takeTableAnyway
+	}
+	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, take) {
 		return ErrMemory
 	}
 	if entry != 0 {
 		stale.add(c.Start, c.End)
 	}
 	return nil
+}
+
+// Size returns the number of page tables below the root. Any goroutine may call it.
+func (s *Space) Size() int64 { return s.size.Load() }
+
+// takeTable returns a zeroed page for a table below the root.
+func (s *Space) takeTable() (uint64, bool) { return s.counted(s.pages.takeTable()) }
+
+// takeTableAnyway is takeTable, but takes the page from the kernel's reserve if no other is free.
+func (s *Space) takeTableAnyway() (uint64, bool) { return s.counted(s.pages.takeTableAnyway()) }
+
+func (s *Space) counted(pa uint64, ok bool) (uint64, bool) {
+	if ok {
+		s.size.Add(1)
+	}
+	return pa, ok
 }
 
 // flagsOf translates rights into flags of a page. Every mapped page is readable.
@@ -258,6 +280,7 @@ func (s *Space) flush(stale extent, removed bool) {
 
 // freeGone frees the removed tables, which no CPU has cached.
 func (s *Space) freeGone() {
+	s.size.Add(-int64(len(s.gone)))
 	for _, pa := range s.gone {
 		s.pages.giveTable(pa)
 	}

@@ -203,6 +203,10 @@ func TestTablesFromReserve(t *testing.T) {
 	p.free = p.free[:1]
 	t.Cleanup(func() { reserve = nil })
 	c := Change{Action: Install, End: pageSize, Physical: pageSize}
+	if err := s.Apply([]Change{c}); err != ErrMemory || len(reserve) != 3 {
+		t.Errorf("a change without a right to the reserve: %v, %d pages of the reserve are left", err, len(reserve))
+	}
+	c.Reserve = true
 	if err := s.Apply([]Change{c}); err != nil || len(reserve) != 1 || len(p.free) != 0 {
 		t.Errorf("%v, %d pages of the reserve are left", err, len(reserve))
 	}
@@ -210,8 +214,9 @@ func TestTablesFromReserve(t *testing.T) {
 	if err := s.Apply([]Change{c}); err != ErrMemory {
 		t.Errorf("without a reserve: %v", err)
 	}
-	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 {
-		t.Errorf("%v, %d pages are free, %+v", err, len(p.free), p.Used())
+	size := s.Size()
+	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 || size != 4 || s.Size() != 0 {
+		t.Errorf("%v, %d pages are free, %+v, %d and then %d tables", err, len(p.free), p.Used(), size, s.Size())
 	}
 }
 
