@@ -21,6 +21,7 @@ type Space struct {
 	page   uint64       // physical address of the page that contains active
 	big    bool         // big pages were installed
 	size   atomic.Int64 // number of page tables below the root
+	unseen bool         // a table was added to gone since the last flush
 	gone   []uint64     // page tables that were removed from the tree, and that a CPU may still have cached
 }
 
@@ -105,13 +106,12 @@ func (s *Space) Apply(changes []Change) error {
 	defer s.mu.Unlock()
 	var stale extent
 	var err error
-	kept := len(s.gone)
 	for i := range changes {
 		if err = s.change(&changes[i], &stale); err != nil {
 			break
 		}
 	}
-	s.flush(stale, len(s.gone) > kept)
+	s.flush(&stale)
 	return err
 }
 
@@ -155,7 +155,7 @@ func (s *Space) change(c *Change, stale *extent) error {
 }
 
 // dropTable records a page table that was removed from the tree of tables. flush frees the table later.
-func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
+func (s *Space) dropTable(pa uint64) { s.gone, s.unseen = append(s.gone, pa), true }
 
 // restrict removes rights from the pages of a range. A big page that is only partly in the range is unmapped.
 func (s *Space) restrict(c *Change, stale *extent) {
@@ -189,7 +189,8 @@ func (s *Space) whole(va uint64) uint64 {
 }
 
 // install maps one page or big page. A big page replaces a table of small pages, and a small page replaces a big page. A big
-// page that is mapped already stays: several threads may have faulted in it.
+// page that is mapped already stays: several threads may have faulted in it. Before the size changes, install flushes the old
+// translations: a CPU must not have both sizes at once (Intel SDM, volume 3A, 4.10.2; CVE-2018-12207).
 func (s *Space) install(c *Change, stale *extent) error {
 	size := c.End - c.Start
 	if size != amd64.PageSize && size != amd64.BigPageSize || (c.Start|c.Physical)%size != 0 {
@@ -208,6 +209,9 @@ func (s *Space) install(c *Change, stale *extent) error {
 			stale.add(c.Start&^(amd64.BigPageSize-1), c.Start&^(amd64.BigPageSize-1)+amd64.BigPageSize)
 		}
 		entry = 0
+	}
+	if s.big && entry == 0 {
+		s.flush(stale)
 	}
 	take := s.takeTable
 	if c.Reserve {
@@ -255,23 +259,24 @@ func flagsOf(rights space.Rights) uint64 {
 //
 // An idle CPU does not use a stale translation, but it may read a removed table speculatively. Such tables are kept until a
 // later flush finds that the CPU has flushed its translations. Only if there are many of them, the CPU is interrupted, and flush
-// waits for it. removed reports whether tables were removed since the last flush.
-func (s *Space) flush(stale extent, removed bool) {
+// waits for it. Afterwards, stale is empty.
+func (s *Space) flush(stale *extent) {
 	const (
 		few  = 32 // number of pages; for more, a flush of all translations is faster
 		many = 16 // number of tables
 	)
-	if stale.end == 0 && !removed {
+	if stale.end == 0 && !s.unseen {
 		return
 	}
-	count := (stale.end - stale.start) / amd64.PageSize
-	if count > few || removed {
+	start, count := stale.start, (stale.end-stale.start)/amd64.PageSize
+	if count > few || s.unseen {
 		count = 0
 	}
+	*stale, s.unseen = extent{}, false
 	// Adding 0 is a full barrier: the changes of the page tables are visible before the set is read. A CPU that is not yet in the
 	// set adds itself before it reads the tables.
 	if atomic.AddUint64(s.active, 0) != 0 {
-		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 && !flushed(others, len(s.gone) > many) {
+		if others := forget(s.active, s.tables.Root, start, count); others != 0 && !flushed(others, len(s.gone) > many) {
 			return
 		}
 	}
