@@ -119,7 +119,7 @@ func (k *core) takePages(addr, count uint64) int64 {
 }
 
 // takeTable returns the physical address of a zeroed page for a page table, and ENOMEM if half of the reserve is in use. The
-// reserve is for pages that are in memory already, for example those of a big page that is no longer mapped as a whole: most
+// reserve is for pages that are in memory already, for example if a big page is no longer mapped as a whole: most
 // often no process has to be ended for a table.
 func (k *core) takeTable() int64 {
 	if free, total := k.pages.Pages(); free <= total/(2*reserved) {
