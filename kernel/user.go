@@ -118,9 +118,9 @@ func (k *core) takePages(addr, count uint64) int64 {
 	return int64(count)
 }
 
-// takeTable returns the physical address of a zeroed page for a page table, and ENOMEM if half of the reserve is in use. A
-// fault for a page that is in memory cannot be resolved without a table, and ending another process would not help: a table
-// may be needed because a big page is no longer mapped as a whole.
+// takeTable returns the physical address of a zeroed page for a page table, and ENOMEM if half of the reserve is in use. The
+// reserve is for pages that are in memory already, for example if a big page is no longer mapped as a whole: most
+// often no process has to be ended for a table.
 func (k *core) takeTable() int64 {
 	if free, total := k.pages.Pages(); free <= total/(2*reserved) {
 		return -int64(linux.ENOMEM)

@@ -328,3 +328,41 @@ func TestBlockAfterFork(t *testing.T) {
 		t.Errorf("%d translations after the child has ended", got)
 	}
 }
+
+// TestBlockPartlyShared: after a fork, a block may have pages with one owner beside pages with two. An instruction that
+// loads from the one kind and stores to the other needs both translations at once, so neither fault drops the other's.
+func TestBlockPartlyShared(t *testing.T) {
+	const loaded, stored = blockAt + 5*mem.PageSize, blockAt + 100*mem.PageSize
+	for name, divide := range map[string]func(*mem.Map, func() *mem.Map){
+		"the child stores": func(m *mem.Map, fork func() *mem.Map) { fork().WriteAt([]byte{2}, stored) },
+		"a pinned page": func(m *mem.Map, fork func() *mem.Map) {
+			_, unpin := m.Pin(stored, 8, true)
+			fork()
+			unpin(false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, memory, tables := blockMap(t, 1, 4)
+			tables.Store(m, blockAt, 1)
+			divide(m, func() *mem.Map {
+				child, err := m.Fork(memtest.NewTables(memory))
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(child.Destroy)
+				return child
+			})
+			for range 2 { // the second faults may come from another thread
+				m.Fault(loaded, mem.Load)
+				m.Fault(stored, mem.Store)
+				if p, _ := tables.Entry(loaded); p == 0 {
+					t.Error("the store has dropped the translation of the load")
+				}
+				m.Fault(loaded, mem.Load)
+				if _, prot := tables.Entry(stored); prot != rw {
+					t.Errorf("the load has left the rights %v for the store", prot)
+				}
+			}
+		})
+	}
+}

@@ -28,8 +28,11 @@ type Effect struct {
 // Tables are the page tables of one process.
 type Tables interface {
 	// Apply makes changes in order. It returns only when no processor can use a removed translation or a removed
-	// permission. The slice is valid until Apply returns. The caller holds the map's lock.
-	Apply([]Effect)
+	// permission. The slice is valid until Apply returns. The caller holds the map's lock. Apply returns false if an Install
+	// failed, because no page is free for a page table.
+	Apply([]Effect) bool
+	// Size returns the number of pages that the page tables need for the translations.
+	Size() int64
 }
 
 // batch collects the effects of one operation and the pages that it releases.
@@ -72,12 +75,11 @@ func (b *batch) release(p Page) { b.released = append(b.released, p) }
 // keptEffects is the maximum capacity of effects that a batch keeps between operations.
 const keptEffects = 64
 
-// apply passes the collected effects to the page tables, and then releases the collected pages.
-func (m *Map) apply() {
+// apply passes the collected effects to the page tables, and then releases the collected pages. It returns false if no page
+// was free for a page table.
+func (m *Map) apply() bool {
 	b := &m.batch
-	if len(b.effects) > 0 {
-		m.tables.Apply(b.effects)
-	}
+	ok := len(b.effects) == 0 || m.tables.Apply(b.effects)
 	for pages := b.released; len(pages) > 0; {
 		n := 1
 		if isBlock(pages) {
@@ -98,6 +100,7 @@ func (m *Map) apply() {
 	if cap(b.released) > len(b.reserve) {
 		b.released = b.reserve[:0]
 	}
+	return ok
 }
 
 func (m *Map) lock() { m.mu.Lock() }

@@ -75,6 +75,9 @@ func (m *Map) fault(addr uint64, d demand) (Fault, wait) {
 	if w.object != nil {
 		w.object.Attach(m)
 	}
+	if !m.apply() {
+		f = Fault{Result: NoMemory}
+	}
 	return f, w
 }
 
@@ -237,7 +240,7 @@ func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
 	prot := m.safe(r, p, exclusive)
 	f := Fault{Result: Mapped, Page: p, Prot: prot}
 	l := m.private.leaf(addr >> PageShift)
-	if l.big != nil && r.hasBlock(addr) && m.uniform(l, prot) {
+	if l.big != nil && r.hasBlock(addr) && m.uniform(r, l, exclusive) {
 		m.batch.install(blockDown(addr), BlockSize, l.pages[0], prot)
 		f.Block = true
 		return f
@@ -250,14 +253,13 @@ func (m *Map) present(r *Region, addr uint64, p Page, exclusive bool) Fault {
 	return f
 }
 
-// uniform reports whether all pages of a block can be mapped with the permissions prot. After a fork, the other process
-// may have made copies of some pages, so that these have one owner and the rest have two.
-func (m *Map) uniform(l *leaf, prot Prot) bool {
-	if prot&Write == 0 {
-		return true
-	}
+// uniform reports whether all pages of a block are mapped with the same permissions. After a fork, the other process may
+// have made copies of some pages, so that these have one owner and the rest have two. If such a block were mapped as a whole,
+// faults in both kinds of pages would replace each other's translations, and an instruction that needs both would not end.
+func (m *Map) uniform(r *Region, l *leaf, exclusive bool) bool {
+	first := m.safe(r, l.pages[0], exclusive)
 	for _, p := range l.pages {
-		if owners(m.memory.References(p).Load()) != 1 {
+		if m.safe(r, p, exclusive) != first {
 			return false
 		}
 	}

@@ -198,7 +198,8 @@ func TestLocate(t *testing.T) {
 // nothing implements page tables without any work, for measurements of the map alone.
 type nothing struct{}
 
-func (nothing) Apply([]mem.Effect) {}
+func (nothing) Apply([]mem.Effect) bool { return true }
+func (nothing) Size() int64             { return 0 }
 
 func benchMap(b testing.TB, blocks int) (*mem.Map, *memtest.Memory) {
 	memory := memtest.NewMemory(blocks)
@@ -280,5 +281,31 @@ func BenchmarkFork10000Touch(b *testing.B) {
 			child.Fault(addr+n*mem.PageSize, mem.Store)
 		}
 		child.Destroy()
+	}
+}
+
+// TestNoPageTable: if no page is free for a page table, a fault reports that, and can be repeated later. The tables count as
+// memory of the process.
+func TestNoPageTable(t *testing.T) {
+	m, memory, tables := newMap(t, 4)
+	addr := mustMap(t, m, mem.Request{Length: 8 * mem.BlockSize, Prot: rw, Flags: mem.MapPrivate})
+	tables.Full = true
+	if load, store := m.Fault(addr, mem.Load).Result, m.Fault(addr+mem.PageSize, mem.Store).Result; load != mem.NoMemory || store != mem.NoMemory {
+		t.Errorf("load: %v, store: %v", load, store)
+	}
+	tables.Full = false
+	for n := range uint64(8) {
+		if v, got := tables.Load(m, addr+n*mem.BlockSize); v != 0 || got != mem.Mapped {
+			t.Errorf("%d, %v", v, got)
+		}
+	}
+	if got := tables.Store(m, addr+mem.PageSize, 7); got != mem.Mapped {
+		t.Error(got)
+	}
+	if u := m.Usage(); u.Private != mem.PageSize || u.Tables < 8*mem.PageSize || u.Pages() < 9 {
+		t.Errorf("%+v", u)
+	}
+	if err := mem.CheckReferences(memory, memory.Used(), m); err != nil {
+		t.Error(err)
 	}
 }

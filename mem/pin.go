@@ -20,6 +20,10 @@ import (
 // pinUnit is the number that a pin adds to the reference count of a page. The bits below it count the owners of the page.
 const pinUnit = 1 << 20
 
+// MaxOwners is the maximum number of owners of a page. A map owns a page once, and once more while it makes its own copy of
+// shared leaves. So the caller must have fewer than MaxOwners/2 maps.
+const MaxOwners = pinUnit - 1
+
 // maxPins is the maximum number of pins of one page.
 const maxPins = 1 << 10
 

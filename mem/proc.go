@@ -9,14 +9,18 @@ import (
 type Usage struct {
 	Total, Data, Stack, Locked uint64
 	Private                    uint64 // number of bytes in private pages that are present
+	Tables                     uint64 // number of bytes in page tables
 }
+
+// Pages returns the number of pages that the end of the process frees.
+func (u Usage) Pages() int64 { return int64((u.Private + u.Tables) >> PageShift) }
 
 // Usage returns the sizes of all regions together.
 func (m *Map) Usage() Usage {
 	m.lock()
 	defer m.unlock()
 	s := m.sizes
-	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift}
+	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift, uint64(m.tables.Size()) << PageShift}
 }
 
 // nameColumn is the column of a line of /proc/PID/maps in which the path begins.

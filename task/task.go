@@ -369,7 +369,7 @@ func (s *System) killLargest(needs *Process) {
 			p.dump.Abort()
 			return
 		}
-		all = append(all, pressure.Process{ID: int(p.node.PID), Pages: int64(a.Usage().Private / mem.PageSize), Adjust: int(p.killPreference.Load())})
+		all = append(all, pressure.Process{ID: int(p.node.PID), Pages: a.Usage().Pages(), Adjust: int(p.killPreference.Load())})
 	}
 	victim := needs
 	if id, ok := pressure.Choose(s.account.Total, all); ok {

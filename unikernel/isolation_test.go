@@ -86,3 +86,13 @@ func TestLinuxIsolationHostile(t *testing.T) {
 	}
 	isolated(t, "hostile")
 }
+
+// A process whose only memory is page tables does not stop the others.
+func TestLinuxIsolationPageTables(t *testing.T) {
+	const want = "killed: 1\nthe other process has its memory: 1\n"
+	cmd := linuxCommand(compiled(t, t.TempDir(), "pagetables"))
+	cmd.Env = append(cmd.Env, machineCPUs+"=2", onMachine+"=192")
+	if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}

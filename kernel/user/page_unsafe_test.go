@@ -36,11 +36,17 @@ func hostSaveOwn(*page) uint32 { return 0 }
 //go:linkname hostForget loam/kernel/user.forget
 func hostForget(_ *uint64, _, start, count uint64) uint64 {
 	flushes = append(flushes, [2]uint64{start, count})
+	if flushed := whenFlushed; flushed != nil {
+		flushed()
+	}
 	return 0
 }
 
 // flushes are the start and the number of pages of each flush; the number 0 means all translations.
 var flushes [][2]uint64
+
+// whenFlushed is called in each flush, unless it is nil.
+var whenFlushed func()
 
 //go:linkname hostCopyDirect loam/kernel/user.copyDirect
 func hostCopyDirect(_ uint64, _, _, _ uintptr) bool { return false }

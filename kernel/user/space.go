@@ -17,10 +17,12 @@ type Space struct {
 	mu     sync.RWMutex // read-locked while memory is copied through the window, write-locked while page tables change
 	tables amd64.Tables
 	pages  *Pages
-	active *uint64  // bit set of the CPUs that may have translations; it is in the page at physical address page
-	page   uint64   // physical address of the page that contains active
-	big    bool     // big pages were installed
-	gone   []uint64 // page tables that were removed from the tree, and that a CPU may still have cached
+	active *uint64      // bit set of the CPUs that may have translations; it is in the page at physical address page
+	page   uint64       // physical address of the page that contains active
+	big    bool         // big pages were installed
+	size   atomic.Int64 // number of page tables below the root
+	unseen bool         // a table was added to gone since the last flush
+	gone   []uint64     // page tables that were removed from the tree, and that a CPU may still have cached
 }
 
 // NewSpace returns a space with an empty lower half. The caller releases it by Close. It returns ErrProcessor if
@@ -94,6 +96,7 @@ type Change struct {
 	Rights     space.Rights // for Restrict, Install and Offer
 	Start, End uint64
 	Physical   uint64 // for Install and Offer: physical address of the page at Start
+	Reserve    bool   // for Install: a page table may come from the kernel's reserve
 }
 
 // Apply makes changes in order. When it returns, no CPU and no copy uses a removed translation or a removed right, so
@@ -103,13 +106,12 @@ func (s *Space) Apply(changes []Change) error {
 	defer s.mu.Unlock()
 	var stale extent
 	var err error
-	kept := len(s.gone)
 	for i := range changes {
 		if err = s.change(&changes[i], &stale); err != nil {
 			break
 		}
 	}
-	s.flush(stale, len(s.gone) > kept)
+	s.flush(&stale)
 	return err
 }
 
@@ -153,7 +155,7 @@ func (s *Space) change(c *Change, stale *extent) error {
 }
 
 // dropTable records a page table that was removed from the tree of tables. flush frees the table later.
-func (s *Space) dropTable(pa uint64) { s.gone = append(s.gone, pa) }
+func (s *Space) dropTable(pa uint64) { s.gone, s.unseen = append(s.gone, pa), true }
 
 // restrict removes rights from the pages of a range. A big page that is only partly in the range is unmapped.
 func (s *Space) restrict(c *Change, stale *extent) {
@@ -187,7 +189,8 @@ func (s *Space) whole(va uint64) uint64 {
 }
 
 // install maps one page or big page. A big page replaces a table of small pages, and a small page replaces a big page. A big
-// page that is mapped already stays: several threads may have faulted in it.
+// page that is mapped already stays: several threads may have faulted in it. Before the size changes, install flushes the old
+// translations: a CPU must not have both sizes at once (Intel SDM, volume 3A, 4.10.2; CVE-2018-12207).
 func (s *Space) install(c *Change, stale *extent) error {
 	size := c.End - c.Start
 	if size != amd64.PageSize && size != amd64.BigPageSize || (c.Start|c.Physical)%size != 0 {
@@ -207,13 +210,36 @@ func (s *Space) install(c *Change, stale *extent) error {
 		}
 		entry = 0
 	}
-	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, s.pages.takeTableAnyway) {
+	if s.big && entry == 0 {
+		s.flush(stale)
+	}
+	take := s.takeTable
+	if c.Reserve {
+		take = s.takeTableAnyway
+	}
+	if !s.tables.Map(c.Start, c.Physical, size, flagsOf(c.Rights)|amd64.PageUser, take) {
 		return ErrMemory
 	}
 	if entry != 0 {
 		stale.add(c.Start, c.End)
 	}
 	return nil
+}
+
+// Size returns the number of page tables below the root. Any goroutine may call it.
+func (s *Space) Size() int64 { return s.size.Load() }
+
+// takeTable returns a zeroed page for a table below the root.
+func (s *Space) takeTable() (uint64, bool) { return s.counted(s.pages.takeTable()) }
+
+// takeTableAnyway is takeTable, but takes the page from the kernel's reserve if no other is free.
+func (s *Space) takeTableAnyway() (uint64, bool) { return s.counted(s.pages.takeTableAnyway()) }
+
+func (s *Space) counted(pa uint64, ok bool) (uint64, bool) {
+	if ok {
+		s.size.Add(1)
+	}
+	return pa, ok
 }
 
 // flagsOf translates rights into flags of a page. Every mapped page is readable.
@@ -233,23 +259,24 @@ func flagsOf(rights space.Rights) uint64 {
 //
 // An idle CPU does not use a stale translation, but it may read a removed table speculatively. Such tables are kept until a
 // later flush finds that the CPU has flushed its translations. Only if there are many of them, the CPU is interrupted, and flush
-// waits for it. removed reports whether tables were removed since the last flush.
-func (s *Space) flush(stale extent, removed bool) {
+// waits for it. Afterwards, stale is empty.
+func (s *Space) flush(stale *extent) {
 	const (
 		few  = 32 // number of pages; for more, a flush of all translations is faster
 		many = 16 // number of tables
 	)
-	if stale.end == 0 && !removed {
+	if stale.end == 0 && !s.unseen {
 		return
 	}
-	count := (stale.end - stale.start) / amd64.PageSize
-	if count > few || removed {
+	start, count := stale.start, (stale.end-stale.start)/amd64.PageSize
+	if count > few || s.unseen {
 		count = 0
 	}
+	*stale, s.unseen = extent{}, false
 	// Adding 0 is a full barrier: the changes of the page tables are visible before the set is read. A CPU that is not yet in the
 	// set adds itself before it reads the tables.
 	if atomic.AddUint64(s.active, 0) != 0 {
-		if others := forget(s.active, s.tables.Root, stale.start, count); others != 0 && !flushed(others, len(s.gone) > many) {
+		if others := forget(s.active, s.tables.Root, start, count); others != 0 && !flushed(others, len(s.gone) > many) {
 			return
 		}
 	}
@@ -258,6 +285,7 @@ func (s *Space) flush(stale extent, removed bool) {
 
 // freeGone frees the removed tables, which no CPU has cached.
 func (s *Space) freeGone() {
+	s.size.Add(-int64(len(s.gone)))
 	for _, pa := range s.gone {
 		s.pages.giveTable(pa)
 	}

@@ -167,6 +167,56 @@ func TestPartOfBigPage(t *testing.T) {
 	}
 }
 
+// Before a page of another size is mapped, the old translations are flushed, so that no CPU has both sizes at once. This also
+// holds if an earlier change of the same call has removed them.
+func TestFlushBeforeOtherSize(t *testing.T) {
+	const at, size = 1 << 30, uint64(amd64.BigPageSize)
+	install := func(length, pa uint64) Change {
+		return Change{Action: Install, Rights: space.Read, Start: at, End: at + length, Physical: pa}
+	}
+	big, small := install(size, size), install(pageSize, 5*pageSize)
+	unmap := Change{Action: Unmap, Start: at, End: at + size}
+	for _, test := range []struct {
+		name    string
+		mapped  Change
+		changes []Change
+		want    int // number of flushes
+	}{
+		{"a small page replaces a big one", big, []Change{small}, 1},
+		{"a big page replaces small ones", small, []Change{big}, 1},
+		{"small after unmap", big, []Change{unmap, small}, 1},
+		{"big after unmap", small, []Change{unmap, big}, 1},
+		{"there and back", big, []Change{small, big}, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := memory(50)
+			s := testSpace(p)
+			must := func(changes ...Change) {
+				if err := s.Apply(changes); err != nil {
+					t.Fatal(err)
+				}
+			}
+			must(install(pageSize, 9*pageSize), test.mapped)
+			*s.active, flushes = 1, nil
+			whenFlushed = func() {
+				if pa, _ := entryOf(s, at); pa != 0 {
+					t.Errorf("flush %d: the page at %#x is mapped already", len(flushes), pa)
+				}
+			}
+			t.Cleanup(func() { whenFlushed = nil })
+			must(test.changes...)
+			whenFlushed = nil
+			if len(flushes) != test.want {
+				t.Errorf("flushes %#x", flushes)
+			}
+			must(Change{Action: Unmap, End: Limit})
+			if s.Size() != 0 || len(p.free) != 48 {
+				t.Errorf("%d tables are left, %d pages are free", s.Size(), len(p.free))
+			}
+		})
+	}
+}
+
 // Invalid changes are rejected, and the changes after them are not made.
 func TestApplyRefuses(t *testing.T) {
 	s := testSpace(memory(50))
@@ -203,6 +253,10 @@ func TestTablesFromReserve(t *testing.T) {
 	p.free = p.free[:1]
 	t.Cleanup(func() { reserve = nil })
 	c := Change{Action: Install, End: pageSize, Physical: pageSize}
+	if err := s.Apply([]Change{c}); err != ErrMemory || len(reserve) != 3 {
+		t.Errorf("a change without a right to the reserve: %v, %d pages of the reserve are left", err, len(reserve))
+	}
+	c.Reserve = true
 	if err := s.Apply([]Change{c}); err != nil || len(reserve) != 1 || len(p.free) != 0 {
 		t.Errorf("%v, %d pages of the reserve are left", err, len(reserve))
 	}
@@ -210,8 +264,9 @@ func TestTablesFromReserve(t *testing.T) {
 	if err := s.Apply([]Change{c}); err != ErrMemory {
 		t.Errorf("without a reserve: %v", err)
 	}
-	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 {
-		t.Errorf("%v, %d pages are free, %+v", err, len(p.free), p.Used())
+	size := s.Size()
+	if err := s.Apply([]Change{{Action: Unmap, End: Limit}}); err != nil || len(p.free) != 4 || p.Used().Tables != 2 || size != 4 || s.Size() != 0 {
+		t.Errorf("%v, %d pages are free, %+v, %d and then %d tables", err, len(p.free), p.Used(), size, s.Size())
 	}
 }
 

@@ -14,6 +14,8 @@ type Tables struct {
 	entries map[uint64]entry
 	// Applied counts effects by action.
 	Applied [4]int
+	// Full makes Install fail, as if no page were free for a page table.
+	Full bool
 }
 
 type entry struct {
@@ -25,14 +27,31 @@ type entry struct {
 // NewTables returns empty tables.
 func NewTables(m mem.Memory) *Tables { return &Tables{memory: m, entries: map[uint64]entry{}} }
 
+// Size implements mem.Tables: the tables of blocks in which single pages are mapped.
+func (t *Tables) Size() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tables := map[uint64]bool{}
+	for n, e := range t.entries {
+		if !e.big {
+			tables[n/mem.BlockPages] = true
+		}
+	}
+	return int64(len(tables))
+}
+
 // Apply implements mem.Tables.
-func (t *Tables) Apply(effects []mem.Effect) {
+func (t *Tables) Apply(effects []mem.Effect) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range effects {
+		if t.Full && e.Action == mem.Install {
+			return false
+		}
 		t.Applied[e.Action]++
 		t.apply(e)
 	}
+	return true
 }
 
 func (t *Tables) apply(e mem.Effect) {

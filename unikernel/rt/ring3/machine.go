@@ -28,7 +28,7 @@ func (m machine) NewSpace() (task.Space, error) {
 	s, err := user.NewSpace()
 	switch err {
 	case nil:
-		return &tables{Space: s}, nil
+		return &tables{Space: s, zero: m.memory.zero}, nil
 	case user.ErrMemory:
 		return nil, linux.ENOMEM
 	}
@@ -38,26 +38,27 @@ func (m machine) NewSpace() (task.Space, error) {
 // tables implements task.Space.
 type tables struct {
 	*user.Space
+	zero    mem.Page
 	changes []user.Change // reused buffer of Apply; guarded by the lock of the mem.Map
 }
 
 // actions converts actions of package mem to those of package user.
 var actions = [...]user.Action{mem.Unmap: user.Unmap, mem.Restrict: user.Restrict, mem.Install: user.Install, mem.Offer: user.Offer}
 
-// Apply implements mem.Tables. If a page table cannot be allocated, translations are missing: the next access faults
-// again.
-func (t *tables) Apply(effects []mem.Effect) {
+// Apply implements mem.Tables. The page of zeros gets no page table from the kernel's reserve: a process can map it
+// everywhere, without any memory of its own.
+func (t *tables) Apply(effects []mem.Effect) bool {
 	t.changes = t.changes[:0]
 	for _, e := range effects {
 		c := user.Change{Action: actions[e.Action], Rights: rights(e.Prot), Start: e.Start, End: min(e.End, user.Limit)}
 		if e.Action == mem.Install || e.Action == mem.Offer {
-			c.Physical = addressOf(e.Page)
+			c.Physical, c.Reserve = addressOf(e.Page), e.Page != t.zero
 		}
 		if c.Start < c.End {
 			t.changes = append(t.changes, c)
 		}
 	}
-	t.Space.Apply(t.changes)
+	return t.Space.Apply(t.changes) == nil
 }
 
 // rights converts permissions of a mapping to page table rights. Prot 0 would make a page unreadable; package mem never

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,28 @@ static void forks(void)
 	fill(p, 0, 2 * PAGES, 7);
 	show("stores in the parent", p, 0, 2 * PAGES, 7);
 	munmap(p, 2 * HUGE);
+}
+
+/* While a child has its own copy of one page, one instruction copies from another page to it. */
+static void copies(void)
+{
+	char *p = map(1, MADV_HUGEPAGE), *from = p, *to = p + 100 * PAGE, c;
+	long n = 8;
+	int fds[2];
+	fill(p, 0, PAGES, 5);
+	pipe(fds);
+	pid_t pid = fork();
+	if (!pid) {
+		*to = 2;
+		write(fds[1], "", 1);
+		pause();
+	}
+	read(fds[0], &c, 1);
+	asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+	printf("one instruction: %d\n", memcmp(p, p + 100 * PAGE, 8));
+	kill(pid, SIGKILL);
+	waitpid(pid, 0, 0);
+	munmap(p, HUGE);
 }
 
 static void moves(void)
@@ -293,6 +316,7 @@ int main(int argc, char **argv)
 	}
 	parts();
 	forks();
+	copies();
 	moves();
 	calls();
 	errors();
