@@ -124,10 +124,11 @@ func (k *core) install(c *cpu) {
 	amd64.WriteMSR(amd64.MSREFER, amd64.ReadMSR(amd64.MSREFER)|amd64.EFERSyscall)
 }
 
-// features enables the processor features that all CPUs use.
+// features enables the processor features that all CPUs use. It disables those by which a translation survives a write of CR3: a boot
+// loader may have enabled them.
 func (k *core) features(c *cpu) {
 	amd64.WriteCR0(amd64.ReadCR0() | amd64.CR0WriteProtect)
-	v := amd64.ReadCR4()
+	v := amd64.ReadCR4() &^ (amd64.CR4PageGlobal | amd64.CR4ProcessContext)
 	if k.have.SMEP {
 		v |= amd64.CR4SMEP
 	}

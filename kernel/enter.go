@@ -15,7 +15,8 @@ import (
 //
 // Invariants: interrupts are disabled from Enter to leave, except while the CPU dozes for the kernel's lock. A
 // thread is Running on at most one CPU, and in no list of the thread table meanwhile. Ready threads are in one queue, and
-// each may run on any CPU. The exception is a thread that asks for a CPU (move): only this CPU takes it, at once. A CPU
+// each may run on any CPU. The exception is a thread that asks for a CPU (move): only this CPU takes it, at once, unless it takes
+// another such thread first. A CPU
 // whose current is None when it leaves runs its idle loop.
 
 // Enter is called by the entry code on each entry to the kernel, with the CPU's structure and the trap frame of the

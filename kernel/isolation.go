@@ -20,7 +20,7 @@ import (
 //
 // An address space has two root tables. Their entries for the lower half are equal, so they share all other tables
 // (amd64.Tables.Second). CR3 always has the kernel's table in ring 0, except in the code at entries.Isolated. Each write of CR3
-// drops all translations, because no mapping is global: CR4.PGE is never set. So a CPU that enters ring 0 has no translation of
+// drops all translations, because no mapping is global: features clears CR4.PGE. So a CPU that enters ring 0 has no translation of
 // the second table, and a flush only has to interrupt CPUs in ring 3.
 
 // entryArea is the memory of a CPU that is mapped while ring 3 runs. GS points to it in the code at entries.Isolated. The entry

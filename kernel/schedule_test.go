@@ -186,6 +186,30 @@ func TestMove(t *testing.T) {
 	u.current(second)
 }
 
+// If two threads ask for a CPU before it enters the kernel, one continues there. The other becomes ready for all CPUs, and the CPU's
+// timer ends the quantum of the first.
+func TestMoveOfTwo(t *testing.T) {
+	all := newUsers(t, 3)
+	u, other, third := all[0].on(), all[1], all[2]
+	first := u.cpu.current
+	second := u.clone()
+	other.on().step()
+	other.current(second)
+	other.call(CallMove, 2)
+	u.on().call(CallMove, 2)
+	third.on().step()
+	third.resumed(second, 0)
+	if !third.machine.core.threads.HasReady() {
+		t.Error("no CPU takes the second thread")
+	}
+	u.on().step()
+	u.resumed(first, 0)
+	u.call(CallMove, 2)
+	third.on().step()
+	third.resumed(first, 0)
+	third.want(2, CallWhere)
+}
+
 // A wake-up on one CPU makes the thread run on another.
 func TestWakeOnAnotherCPU(t *testing.T) {
 	all := newUsers(t, 2)

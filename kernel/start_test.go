@@ -294,7 +294,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// The kernel enables the protections that the processor has, and saves the registers that it can.
+// The kernel enables the protections that the processor has, and saves the registers that it can. No translation survives a write of
+// CR3, whatever a boot loader has enabled.
 func TestProcessorFeatures(t *testing.T) {
 	defer func() { haveXSave, userVectors = false, vectorsAll }()
 	const sse, avx, avx512 = 0b11, 0b111, 0b1110_0111
@@ -316,6 +317,7 @@ func TestProcessorFeatures(t *testing.T) {
 		userVectors = vectorsAll
 		m := newMachine(t, 1, 1)
 		p := m.cpus[0]
+		p.cr4 = amd64.CR4PageGlobal | amd64.CR4ProcessContext
 		m.cpuid = map[uint32][4]uint32{0xd: {c.components, 832}}
 		k := &core{have: c.have}
 		k.features(p.cpu)

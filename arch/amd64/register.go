@@ -4,13 +4,14 @@ package amd64
 const (
 	CR0WriteProtect = 1 << 16 // read-only pages are read-only in ring 0 too
 
-	CR4Machine    = 1 << 6 // a machine check is an exception, not a shutdown
-	CR4PageGlobal = 1 << 7
-	CR4UMIP       = 1 << 11
-	CR4FSGSBase   = 1 << 16
-	CR4XSave      = 1 << 18
-	CR4SMEP       = 1 << 20
-	CR4SMAP       = 1 << 21
+	CR4Machine        = 1 << 6 // a machine check is an exception, not a shutdown
+	CR4PageGlobal     = 1 << 7
+	CR4UMIP           = 1 << 11
+	CR4FSGSBase       = 1 << 16
+	CR4ProcessContext = 1 << 17 // PCIDE: translations belong to a process-context identifier
+	CR4XSave          = 1 << 18
+	CR4SMEP           = 1 << 20
+	CR4SMAP           = 1 << 21
 )
 
 // Model-specific registers, SDM volume 4, 2.1.

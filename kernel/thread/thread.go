@@ -192,23 +192,29 @@ func (t *Table) Put(id ID) {
 	t.add(&t.ready, id)
 }
 
-// Move makes a Running thread Ready. Only one CPU, with the given number, takes it.
+// Move makes a Running thread Ready. Only one CPU, with the given number, takes it, until the CPU has taken another such thread.
 func (t *Table) Move(id ID, cpu int32) {
 	t.At(id).State = Ready
 	t.add(&t.moved[cpu], id)
 }
 
 // Take makes a Ready thread Running, for a CPU, and returns it: the first that was moved to the CPU, or else the first of the
-// queue for all CPUs. It returns None if there is none.
+// queue for all CPUs. It returns None if there is none. The other threads that were moved to the CPU join the queue: no interrupt
+// makes the CPU take them, and if they still need it, they move again.
 func (t *Table) Take(cpu int32) ID {
-	l := &t.ready
-	if t.HasMoved(cpu) {
-		l = &t.moved[cpu]
+	l := &t.moved[cpu]
+	if !t.HasMoved(cpu) {
+		l = &t.ready
 	}
 	id := l.head
 	if id != None {
 		t.remove(l, id)
 		t.At(id).State = Running
+	}
+	for l = &t.moved[cpu]; t.HasMoved(cpu); {
+		other := l.head
+		t.remove(l, other)
+		t.add(&t.ready, other)
 	}
 	return id
 }

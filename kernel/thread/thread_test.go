@@ -53,7 +53,7 @@ func TestQueue(t *testing.T) {
 	want(t, tab, ids[0], ids[2])
 }
 
-// A CPU takes the threads that were moved to it first, and no thread that was moved to another.
+// A CPU first takes a thread that was moved to it. The others join the queue. It takes no thread that was moved to another CPU.
 func TestMove(t *testing.T) {
 	tab, ids := newThreads(t, 4)
 	tab.Put(ids[0])
@@ -63,8 +63,8 @@ func TestMove(t *testing.T) {
 	}
 	tab.Move(ids[2], 63)
 	tab.Move(ids[3], 0)
-	for _, id := range []ID{ids[1], ids[2], ids[0], None} {
-		if got := tab.Take(63); got != id {
+	for _, id := range []ID{ids[1], ids[0], ids[2], None} {
+		if got := tab.Take(63); got != id || tab.HasMoved(63) {
 			t.Errorf("CPU 63 takes %d, want %d", got, id)
 		}
 	}

@@ -51,9 +51,9 @@ type Context struct {
 	parked  atomic.Bool   // the goroutine waits for woken, or is about to
 	woken   chan struct{} // capacity 1; wake sends; park receives; nil for a thread that has never had a set
 
-	arrival uint64        // ticket of the wait for a seat; the lock of places guards the fields from here on
+	arrival uint64        // rank of the wait for a seat, also after a Kick; 0: none; the lock of places guards the fields from here on
 	place   *list.Element // place among the waiting threads; nil: the thread does not wait
-	taken   bool          // the seat was taken from another thread when its slice ended
+	yields  bool          // the thread has got its seat at the end of a turn
 }
 
 // NewContext returns a context for a thread of space s, with all registers zero. s must outlive the context. The caller

@@ -24,6 +24,10 @@ import (
 // waits for it. The seat then passes to the thread that has waited longest. A thread can lose its seat at any time outside of ring 3:
 // page.seat is changed first, and Kick then makes the thread look at it.
 //
+// The slice begins when the thread that has got the seat continues, however long its goroutine was runnable before. A thread that
+// is kicked while it waits keeps its rank. A computing thread without a set takes a turn of the Go scheduler at a time; the
+// threads that pass on a seat together take one turn, too, and then yield.
+//
 // Threads without a set need no seat, and run on all CPUs.
 
 const (
@@ -33,6 +37,9 @@ const (
 
 // slice is the time for which a thread keeps its seat while another thread waits for it.
 const slice = 3 * time.Millisecond
+
+// turn is the time after which threads that pass on a seat yield to other goroutines: the time slice of the Go scheduler.
+const turn = 10 * time.Millisecond
 
 // places are the seats of the machine.
 var places seats
@@ -48,7 +55,9 @@ type seats struct {
 // seat is the right to run a thread with a set on one CPU.
 type seat struct {
 	owner *Context
-	since time.Time // when the owner got the seat
+	since time.Time // when the owner got the seat, or continued with it
+	began time.Time // when the turn began of the threads that pass on the seat
+	fresh bool      // the owner has waited for the seat, and has not continued yet
 	armed bool      // a timer will call expire
 }
 
@@ -60,9 +69,19 @@ func (s *seats) take(c *Context, here int) bool {
 	for set := bits.RotateLeft64(c.set, -here); set != 0; set &= set - 1 {
 		if cpu := (bits.TrailingZeros64(set) + here) % cpus; s.seats[cpu].owner == nil {
 			s.give(c, cpu)
+			s.seats[cpu].began = s.seats[cpu].since
 			return true
 		}
 	}
+	s.queue(c)
+	for set := c.set; set != 0; set &= set - 1 {
+		s.arm(bits.TrailingZeros64(set))
+	}
+	return false
+}
+
+// queue adds a thread to the waiting threads. A thread whose wait was ended by Kick returns to its place.
+func (s *seats) queue(c *Context) {
 	if s.waiting == nil {
 		s.waiting = map[uint64]*list.List{}
 	}
@@ -71,12 +90,20 @@ func (s *seats) take(c *Context, here int) bool {
 		line = list.New()
 		s.waiting[c.set] = line
 	}
-	s.arrived++
-	c.arrival, c.place = s.arrived, line.PushBack(c)
-	for set := c.set; set != 0; set &= set - 1 {
-		s.arm(bits.TrailingZeros64(set))
+	if c.arrival == 0 {
+		s.arrived++
+		c.arrival, c.place = s.arrived, line.PushBack(c)
+		return
 	}
-	return false
+	e := line.Front()
+	for e != nil && e.Value.(*Context).arrival < c.arrival {
+		e = e.Next()
+	}
+	if e == nil {
+		c.place = line.PushBack(c)
+	} else {
+		c.place = line.InsertBefore(c, e)
+	}
 }
 
 // leave ends the wait of a thread, or takes its seat away. The goroutine of the thread calls it.
@@ -84,18 +111,42 @@ func (s *seats) leave(c *Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unqueue(c)
+	c.arrival = 0
 	if seat := atomic.LoadUint32(&c.page.seat); seat != 0 && seat != unseated {
 		s.vacate(int(seat - 1))
 	}
 }
 
-// stay ends the wait of a thread, unless the thread has got a seat. It reports whether the seat was taken from another thread.
-func (s *seats) stay(c *Context) (taken bool) {
+// stay ends the wait of a thread, unless the thread has got a seat. It reports whether the thread has to yield before it calls
+// proceed.
+func (s *seats) stay(c *Context) (yields bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unqueue(c)
-	taken, c.taken = c.taken, false
-	return taken
+	select {
+	case <-c.woken: // the seat and a Kick have both ended the wait
+	default:
+	}
+	yields, c.yields = c.yields, false
+	return yields
+}
+
+// proceed begins the slice of a thread that has waited, if it has got a seat.
+func (s *seats) proceed(c *Context, yielded bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	seat := atomic.LoadUint32(&c.page.seat)
+	if seat == unseated {
+		return
+	}
+	cpu := int(seat - 1)
+	own := &s.seats[cpu]
+	if own.fresh, own.since = false, time.Now(); yielded {
+		own.began = own.since
+	}
+	if s.next(cpu) != nil {
+		s.arm(cpu)
+	}
 }
 
 // unqueue removes a thread from the waiting threads.
@@ -112,7 +163,9 @@ func (s *seats) unqueue(c *Context) {
 
 // give gives a thread the free seat of a CPU.
 func (s *seats) give(c *Context, cpu int) {
-	s.seats[cpu].owner, s.seats[cpu].since = c, time.Now()
+	seat := &s.seats[cpu]
+	seat.owner, seat.since, seat.fresh = c, time.Now(), false
+	c.arrival = 0
 	atomic.StoreUint32(&c.page.seat, uint32(cpu+1))
 }
 
@@ -126,13 +179,12 @@ func (s *seats) vacate(cpu int) {
 	}
 	s.unqueue(c)
 	s.give(c, cpu)
+	s.seats[cpu].fresh = true
 	c.wake()
-	if s.next(cpu) != nil {
-		s.arm(cpu)
-	}
 }
 
-// next returns the thread that has waited longest for the seat of a CPU; nil if there is none.
+// next returns the thread that has waited longest for the seat of a CPU; nil if there is none. Its time is proportional to the number
+// of different sets of waiting threads, which is at most the number of these threads.
 func (s *seats) next(cpu int) (first *Context) {
 	for set, line := range s.waiting {
 		if c := line.Front().Value.(*Context); set>>cpu&1 != 0 && (first == nil || c.arrival < first.arrival) {
@@ -142,9 +194,9 @@ func (s *seats) next(cpu int) (first *Context) {
 	return first
 }
 
-// arm makes expire run when the owner of the seat of a CPU has had it for a slice.
+// arm makes expire run when the owner of the seat of a CPU has had it for a slice. If the seat is fresh, proceed calls arm later.
 func (s *seats) arm(cpu int) {
-	if seat := &s.seats[cpu]; !seat.armed {
+	if seat := &s.seats[cpu]; !seat.armed && !seat.fresh {
 		seat.armed = true
 		time.AfterFunc(slice-time.Since(seat.since), func() { s.expire(cpu) })
 	}
@@ -157,13 +209,13 @@ func (s *seats) expire(cpu int) {
 	seat := &s.seats[cpu]
 	seat.armed = false
 	switch {
-	case s.next(cpu) == nil:
+	case seat.fresh || s.next(cpu) == nil:
 	case time.Since(seat.since) < slice: // the seat has passed to another thread
 		s.arm(cpu)
 	default:
 		old := seat.owner
 		s.vacate(cpu)
-		seat.owner.taken = true
+		seat.owner.yields = time.Since(seat.began) >= turn
 		old.Kick()
 	}
 }
@@ -236,8 +288,8 @@ func (c *Context) find(here int) {
 
 // park waits until the thread has a seat, or until Kick is called. The wait is not CPU time.
 //
-// The Go scheduler runs a goroutine that was woken before all others. So if the seat was taken from another thread, the goroutine
-// yields: otherwise threads that pass on a seat would keep other goroutines waiting.
+// The Go scheduler runs a goroutine that was woken before all others. So the goroutine yields at the end of a turn: otherwise threads
+// that pass on a seat would keep other goroutines waiting.
 func (c *Context) park() {
 	began := amd64.Timestamp()
 	c.parked.Store(true) // before the load of stop: Kick stores to stop before it loads parked
@@ -245,9 +297,11 @@ func (c *Context) park() {
 		<-c.woken
 	}
 	c.parked.Store(false)
-	if places.stay(c) {
+	yields := places.stay(c)
+	if yields {
 		runtime.Gosched()
 	}
+	places.proceed(c, yields)
 	c.since += amd64.Timestamp() - began
 }
 

@@ -72,6 +72,7 @@ func TestSeatPassesOn(t *testing.T) {
 			if passed := time.Since(began); passed != slice || !all[i+1].enters(1) {
 				t.Errorf("thread %d waits for %v", i+1, passed)
 			}
+			s.proceed(all[i+1], false)
 			if all[i].enters(1) || all[i].page.placed != 0 {
 				t.Errorf("thread %d has lost its seat and runs", i)
 			}
@@ -113,6 +114,106 @@ func TestKickEndsWait(t *testing.T) {
 		b.find(0) // does not wait: the kick comes first
 		a.Rest()
 	})
+}
+
+// A thread that has got a seat keeps it until its goroutine has continued and a slice has passed.
+func TestSliceBeginsInThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s seats
+		a, b, c := bound(1), bound(1), bound(1)
+		s.take(a, 0)
+		s.take(b, 0)
+		s.take(c, 0)
+		time.Sleep(20 * slice) // the goroutine of b is runnable, and other goroutines run
+		synctest.Wait()
+		if a.enters(0) || !b.enters(0) {
+			t.Fatal("a thread loses its seat before it has continued")
+		}
+		s.proceed(b, s.stay(b))
+		began := time.Now()
+		<-c.woken
+		if passed := time.Since(began); passed != slice || b.enters(0) || !c.enters(0) {
+			t.Errorf("the slice ends after %v", passed)
+		}
+	})
+}
+
+// Threads that pass on a seat yield once in a turn.
+func TestTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s seats
+		all := []*Context{bound(1), bound(1), bound(1)}
+		for _, c := range all {
+			s.take(c, 0)
+		}
+		for i := range 12 {
+			c := all[(i+1)%3]
+			<-c.woken
+			yields := s.stay(c)
+			if want := i%4 == 3; yields != want {
+				t.Errorf("hand-over %d: yields %v", i, yields)
+			}
+			s.proceed(c, yields)
+			s.take(all[i%3], 0)
+		}
+	})
+}
+
+// A thread that is kicked while it waits, and then waits again, has the same place, except after it has had a seat.
+func TestKickKeepsPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s seats
+		all := []*Context{bound(1), bound(1), bound(1), bound(1)}
+		for _, c := range all {
+			s.take(c, 0)
+		}
+		for i, kicked := range []int{2, 1, 3} { // to the middle, to the front and to the end
+			if s.stay(all[kicked]); s.take(all[kicked], 0) {
+				t.Errorf("%d: a seat has two owners", i)
+			}
+		}
+		for i := range 8 {
+			s.leave(all[i%4])
+			next := all[(i+1)%4]
+			if !next.enters(0) {
+				t.Fatalf("hand-over %d goes to another thread", i)
+			}
+			s.proceed(next, s.stay(next))
+			s.take(all[i%4], 0)
+		}
+	})
+}
+
+// Threads with a set that compute, and pass on their seat, make progress beside threads without a set that compute.
+func TestBoundBesideUnbound(t *testing.T) {
+	const bounds, unbounds, rounds, part = 3, 8, 5, slice / 3
+	var all, others sync.WaitGroup
+	var done atomic.Bool
+	for range unbounds {
+		others.Go(func() {
+			for !done.Load() {
+			}
+		})
+	}
+	for range bounds {
+		all.Go(func() {
+			c := bound(1)
+			for left := rounds * part; left > 0; {
+				for began := time.Now(); left > 0 && c.enters(0); began = time.Now() {
+					for time.Since(began) < part/10 && atomic.LoadUint32(&c.page.stop) == 0 {
+					}
+					left -= min(time.Since(began), part)
+				}
+				if left > 0 {
+					c.find(0)
+				}
+			}
+			places.leave(c)
+		})
+	}
+	all.Wait()
+	done.Store(true)
+	others.Wait()
 }
 
 // Threads change their sets, wait and end in any order: a seat has at most one owner, which has the CPU in its set, and no thread

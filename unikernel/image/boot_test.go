@@ -179,14 +179,14 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// The kernel enables each protection feature that the processor has.
+// The kernel enables each protection feature that the processor has, and neither global pages nor process-context identifiers.
 func TestProtection(t *testing.T) {
 	image := bootable(t)
 	c := boot.Config{Args: []string{"guest", "protection"}}
 	for model, want := range map[string]string{
-		"max":                "write-protect true no-execute true SMEP true SMAP true UMIP true\n",
-		"qemu64":             "write-protect true no-execute true SMEP false SMAP false UMIP false\n",
-		"qemu64,+smep,+smap": "write-protect true no-execute true SMEP true SMAP true UMIP false\n",
+		"max":                "write-protect true no-execute true SMEP true SMAP true UMIP true global false PCID false\n",
+		"qemu64":             "write-protect true no-execute true SMEP false SMAP false UMIP false global false PCID false\n",
+		"qemu64,+smep,+smap": "write-protect true no-execute true SMEP true SMAP true UMIP false global false PCID false\n",
 	} {
 		if out, status := machine(t, image, c, "-machine", "q35", "-m", "64M", "-smp", "2", "-cpu", model); status != 0 || out != want {
 			t.Errorf("%s: status %d, %s", model, status, out)

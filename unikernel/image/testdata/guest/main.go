@@ -127,7 +127,8 @@ func protection() {
 	control, extended := amd64.ReadCR4(), amd64.ReadMSR(amd64.MSREFER)
 	fmt.Println("write-protect", amd64.ReadCR0()&amd64.CR0WriteProtect != 0,
 		"no-execute", extended&amd64.EFERNoExecute != 0, "SMEP", control&amd64.CR4SMEP != 0,
-		"SMAP", control&amd64.CR4SMAP != 0, "UMIP", control&amd64.CR4UMIP != 0)
+		"SMAP", control&amd64.CR4SMAP != 0, "UMIP", control&amd64.CR4UMIP != 0,
+		"global", control&amd64.CR4PageGlobal != 0, "PCID", control&amd64.CR4ProcessContext != 0)
 }
 
 // returns does nothing. Its code is copied and called at other addresses.
