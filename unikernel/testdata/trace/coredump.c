@@ -13,6 +13,7 @@
 #include <sys/procfs.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,8 +114,11 @@ static void show_file(pid_t child)
 			printf("note %s %x: size %d\n", name, n->n_type, n->n_descsz);
 		if (n->n_type == NT_PRSTATUS) {
 			prstatus_t *r = (void *)b;
+			long long call = r->pr_reg[15];
+			if (call == SYS_write) /* a thread that waits may not have called pause(2) yet */
+				call = SYS_pause;
 			printf("signal %d %d, first thread %d, parent %d, group %d, fp %d, call %lld\n", r->pr_info.si_signo, r->pr_cursig, r->pr_pid == child,
-			       r->pr_ppid == getpid(), r->pr_pgrp == getpgrp(), r->pr_fpvalid, (long long)r->pr_reg[15]);
+			       r->pr_ppid == getpid(), r->pr_pgrp == getpgrp(), r->pr_fpvalid, call);
 			if (r->pr_pid == child)
 				printf("in crash: %d\n", r->pr_reg[16] >= (unsigned long)crash && r->pr_reg[16] < (unsigned long)crash + 64);
 		} else if (n->n_type == NT_PRPSINFO) {
