@@ -35,6 +35,8 @@ func (k *core) signalThread(c *cpu, id thread.ID, n int32) int64 {
 		return 0
 	case !blocked && k.actions[number].Effect(number) == signal.None:
 		return 0
+	case !blocked && k.actions[number].Effect(number) == signal.End:
+		k.powerOff(128 + uint32(n)) // all threads end, also the sender, before it returns from its call
 	}
 	th.Pending |= bit
 	if blocked {

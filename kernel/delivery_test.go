@@ -59,6 +59,19 @@ func TestDefaultActions(t *testing.T) {
 	}
 }
 
+// A signal that ends the program ends it before the sender returns from its call, also if another thread is the first that does
+// not block the signal.
+func TestFatalSignalEndsSender(t *testing.T) {
+	m := newMachine(t, 1, 1)
+	u := user{m.cpus[0], t}
+	other := u.clone()
+	u.call(linux.SYS_SCHED_YIELD)
+	u.current(other)
+	if status := m.ends(func() { u.prepareCall(linux.SYS_KILL, programID, uint64(signal.Kill)); u.serve() }); status != (128+9)&exitMost {
+		t.Errorf("status %d", status)
+	}
+}
+
 // An ignored signal is discarded when it is sent, unless the thread blocks it. It does not end a call that waits, whether
 // the call began before or after the signal was sent.
 func TestIgnored(t *testing.T) {
