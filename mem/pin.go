@@ -18,14 +18,14 @@ import (
 // would read what it stores. Pages of files are not pinned either. The page cache may write such a page back, and then drop it, before the device has stored to it.
 
 // pinUnit is the number that a pin adds to the reference count of a page. The bits below it count the owners of the page.
-const pinUnit = 1 << 20
+const pinUnit = 1 << 23
 
 // MaxOwners is the maximum number of owners of a page. A map owns a page once, and once more while it makes its own copy of
 // shared leaves. So the caller must have fewer than MaxOwners/2 maps.
 const MaxOwners = pinUnit - 1
 
 // maxPins is the maximum number of pins of one page.
-const maxPins = 1 << 10
+const maxPins = 1 << 7
 
 // owners returns the number of owners from a reference count.
 func owners(references int32) int32 { return references & (pinUnit - 1) }

@@ -291,9 +291,12 @@ func (p *Process) CheckMemory(fd int, address uint64) Errno {
 	return 0
 }
 
+// Direct reports whether the process has opened a file with O_DIRECT.
+func (p *Process) Direct() bool { return p.direct.Load() }
+
 // InPlace returns the file of fd if a device may access n bytes of the caller's memory itself, or nil: see file.InPlace.
 func (p *Process) InPlace(fd int, address uint64, n int, write bool) (f file.InPlace) {
-	if !p.direct.Load() || n <= 0 || write && p.LimitsFileSize() {
+	if !p.Direct() || n <= 0 || write && p.LimitsFileSize() {
 		return nil
 	}
 	o := p.fds.Get(fd)

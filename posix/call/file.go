@@ -18,8 +18,10 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 	if o == nil {
 		return fail(linux.EBADF)
 	}
-	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, false); ok {
-		return result(n, errno)
+	if c.Process.Direct() {
+		if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, false); ok {
+			return result(n, errno)
+		}
 	}
 	if n := int(a.A3); 0 < n && n <= Small {
 		if scratch := c.Memory.Scratch(); scratch != nil {
@@ -53,8 +55,10 @@ func write(c Caller, a Args) (uint64, linux.Errno) {
 	case o.Discards():
 		return c.discard(a.A2, int(a.A3))
 	}
-	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, true); ok {
-		return result(n, errno)
+	if c.Process.Direct() {
+		if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, true); ok {
+			return result(n, errno)
+		}
 	}
 	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.WriteOpened(o, b) })
 }

@@ -23,9 +23,9 @@ import (
 // PID is the number of a process, a process group or a session.
 type PID int32
 
-// MaxPID is larger than all numbers (kernel.pid_max, proc(5)). There are fewer processes than numbers, so it also bounds the owners of a
-// page (mem.MaxOwners).
-const MaxPID PID = 1 << 19
+// MaxPID is larger than all numbers: the largest value of kernel.pid_max on a 64-bit machine (proc(5)). There are fewer processes
+// than numbers, so it also bounds the owners of a page (mem.MaxOwners).
+const MaxPID PID = 4 << 20
 
 // Process is one process.
 type Process struct {
