@@ -77,7 +77,7 @@ func flags(args []string) (out []string) {
 
 // run runs go test and adds its results to s.
 func (s *summary) run(ctx context.Context, args []string) error {
-	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=20m"}, args...)...)
+	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m"}, args...)...)
 	if os.Getenv("CI") != "" {
 		cmd.Args = append(cmd.Args, "-count=1")
 	}
