@@ -262,9 +262,7 @@ umount "$MOUNT"`
 
 // Linux obeys the lists that this package has written, and gives its files lists that are the same here.
 func TestACLOnLinux(t *testing.T) {
-	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil || !exists("/dev/loop-control") {
-		t.Skipf("Linux cannot mount images here: %v %s", err, out)
-	}
+	needsMounts(t)
 	d := loadImage(t, makeImage(t, "48M"))
 	s := mount(t, d, ext4.Config{Interval: time.Hour})
 	lists := withLists(t, s)

@@ -32,10 +32,16 @@ cp -a "$MOUNT/kernel" "$KERNEL"
 cp "$IMAGE" "$IMAGE.live"
 umount "$MOUNT"`
 
-func TestLinux(t *testing.T) {
+// needsMounts skips a test unless Linux can mount images.
+func needsMounts(t *testing.T) {
+	t.Helper()
 	if out, err := exec.Command("unshare", "-m", "true").CombinedOutput(); err != nil || !exists("/dev/loop-control") {
 		t.Skipf("Linux cannot mount images here: %v %s", err, out)
 	}
+}
+
+func TestLinux(t *testing.T) {
+	needsMounts(t)
 	for _, args := range []string{"", "-b 1024", "-O ^metadata_csum,^64bit", "-O orphan_file"} {
 		t.Run(args, func(t *testing.T) { judgedByLinux(t, strings.Fields(args)) })
 	}
