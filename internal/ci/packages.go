@@ -111,7 +111,7 @@ func installPackages(ctx context.Context) error {
 		}
 		unpack = wanted(unpack, p.file, p.pkg, p.why)
 	}
-	kernel := debian.HaveKernel()
+	kernel := debian.HaveKernel(debian.Cloud)
 	if !kernel {
 		fmt.Println("a kernel of Debian is missing: programs run by its KVM, and beside it")
 	}
@@ -138,7 +138,7 @@ func installPackages(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err = debian.FindKernel(ctx)
+	_, err = debian.FindKernel(ctx, debian.Cloud)
 	return err
 }
 

@@ -12,11 +12,20 @@ import (
 	"strings"
 )
 
-// The kernel is Debian's unmodified kernel for virtual machines; nothing of it is built here. Most of
-// its drivers are modules.
+// The kernels are Debian's unmodified ones; nothing of them is built here. Most of their drivers are
+// modules.
 
-// metapackage is a package that always depends on the newest kernel.
-const metapackage = "linux-image-cloud-amd64"
+// Flavour is Debian's name for a set of kernel options, the last part of the names of a kernel's files.
+type Flavour string
+
+// The flavours that tests use.
+const (
+	Cloud   Flavour = "cloud-amd64" // for virtual machines: it has no drivers for other hardware
+	General Flavour = "amd64"       // with drivers for all hardware
+)
+
+// metapackage returns the name of a package that always depends on the newest kernel.
+func (f Flavour) metapackage() string { return "linux-image-" + string(f) }
 
 // cacheDir is the folder for the kernel's files, in the user's cache folder. "make test" also keeps its
 // other extracted packages there.
@@ -28,36 +37,36 @@ type Kernel struct {
 	modules string // folder of its modules
 }
 
-// FindKernel returns the newest of Debian's kernels on this machine. If there is none, it downloads one
-// with apt-get.
-func FindKernel(ctx context.Context) (*Kernel, error) {
+// FindKernel returns the newest of Debian's kernels of a flavour on this machine. If there is none, it
+// downloads one with apt-get.
+func FindKernel(ctx context.Context, f Flavour) (*Kernel, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(cache, cacheDir)
-	if k, err := kernelIn(dir); err == nil {
+	if k, err := kernelIn(dir, f); err == nil {
 		return k, nil
 	}
-	if err := fetchKernel(ctx, dir); err != nil {
+	if err := fetchKernel(ctx, dir, f); err != nil {
 		return nil, fmt.Errorf("the kernel of Debian is not in %s and cannot be fetched: %w", dir, err)
 	}
-	return kernelIn(dir)
+	return kernelIn(dir, f)
 }
 
 // HaveKernel reports whether FindKernel can return a kernel without a download.
-func HaveKernel() bool {
+func HaveKernel(f Flavour) bool {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return false
 	}
-	_, err = kernelIn(filepath.Join(cache, cacheDir))
+	_, err = kernelIn(filepath.Join(cache, cacheDir), f)
 	return err == nil
 }
 
-// kernelIn returns the newest kernel below a folder.
-func kernelIn(dir string) (*Kernel, error) {
-	images, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*-cloud-amd64"))
+// kernelIn returns the newest kernel of a flavour below a folder.
+func kernelIn(dir string, f Flavour) (*Kernel, error) {
+	images, err := filepath.Glob(filepath.Join(dir, "boot", "vmlinuz-*[0-9]-"+string(f)))
 	if err != nil || len(images) == 0 {
 		return nil, errors.Join(os.ErrNotExist, err)
 	}
@@ -85,15 +94,15 @@ func (k *Kernel) Modules(names ...string) ([]string, error) {
 
 // fetchKernel downloads the package and extracts its files. It does not install the package, because
 // that would change how this machine boots.
-func fetchKernel(ctx context.Context, dir string) error {
-	out, err := command(ctx, "", "apt-cache", "depends", metapackage)
+func fetchKernel(ctx context.Context, dir string, f Flavour) error {
+	out, err := command(ctx, "", "apt-cache", "depends", f.metapackage())
 	if err != nil {
 		return err
 	}
 	_, rest, found := strings.Cut(string(out), "Depends: ")
 	pkg, _, _ := strings.Cut(rest, "\n")
 	if !found {
-		return fmt.Errorf("apt-cache says nothing of %s: %q", metapackage, out)
+		return fmt.Errorf("apt-cache says nothing of %s: %q", f.metapackage(), out)
 	}
 	return Unpack(ctx, pkg, dir)
 }

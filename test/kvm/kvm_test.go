@@ -28,7 +28,7 @@ func TestMachines(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no QEMU: apt-get install qemu-system-x86")
 	}
-	kernel, err := debian.FindKernel(t.Context())
+	kernel, err := debian.FindKernel(t.Context(), debian.Cloud)
 	if err != nil {
 		t.Skip(err)
 	}

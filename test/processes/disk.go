@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"loam/internal/debian"
 )
 
 // With -only disk, the machines have a disk with an ext4 file system of mke2fs, and the rows measure files on it. Each run of a
@@ -88,19 +90,26 @@ func (b *built) newDisk(ctx context.Context, w workload) error {
 
 // hardware is the kind of a disk.
 type hardware struct {
-	name    string   // in -device, and in the options of the loam command
-	options []string // of QEMU, for a Linux guest: those of Loam's machines
-	modules []string // drivers that Linux needs, each after those that it depends on
-	file    string   // name of the disk on Linux; empty: Debian's cloud kernel has no driver
+	name    string         // in -device, and in the options of the loam command
+	options []string       // of QEMU, for a Linux guest: those of Loam's machines
+	flavour debian.Flavour // of the kernel that has the drivers
+	modules []string       // drivers that Linux needs, each after those that it depends on
+	file    string         // name of the disk on Linux
+	kernel  string         // path of Linux's kernel
 }
 
 var kinds = []hardware{
-	{name: "virtio", options: []string{"-device", "virtio-blk-pci,werror=report,rerror=report,drive=disk0"}, file: "/dev/vda", modules: []string{
+	{name: "virtio", options: []string{"-device", "virtio-blk-pci,werror=report,rerror=report,drive=disk0"}, file: "/dev/vda", flavour: debian.Cloud, modules: []string{
 		"drivers/virtio/virtio_ring.ko", "drivers/virtio/virtio.ko", "drivers/virtio/virtio_pci_legacy_dev.ko",
 		"drivers/virtio/virtio_pci_modern_dev.ko", "drivers/virtio/virtio_pci.ko", "drivers/block/virtio_blk.ko",
 	}},
-	{name: "nvme", options: []string{"-device", "nvme,serial=disk0,drive=disk0"}, file: "/dev/nvme0n1"}, // the driver is in the kernel
-	{name: "ahci"},
+	{name: "nvme", options: []string{"-device", "nvme,serial=disk0,drive=disk0"}, file: "/dev/nvme0n1", flavour: debian.Cloud}, // the driver is in the kernel
+	{name: "ahci", options: []string{"-device", "ich9-ahci,id=serial", "-device", "ide-hd,bus=serial.0,werror=report,rerror=report,drive=disk0"}, file: "/dev/sda", flavour: debian.General, modules: []string{
+		"drivers/scsi/scsi_common.ko", "drivers/scsi/scsi_mod.ko", "drivers/ata/libata.ko", "drivers/ata/libahci.ko", "drivers/ata/ahci.ko",
+		"crypto/crct10dif_common.ko", "crypto/crct10dif_generic.ko", "lib/crc-t10dif.ko", "lib/crc64.ko", "crypto/crc64_rocksoft_generic.ko",
+		"lib/crc64-rocksoft.ko", "block/t10-pi.ko", "drivers/scsi/sd_mod.ko",
+		"arch/x86/crypto/crc32c-intel.ko", "lib/crc16.ko", "fs/mbcache.ko", "fs/jbd2/jbd2.ko", "fs/ext4/ext4.ko",
+	}},
 }
 
 // findKinds returns the kinds of disks that a list names.
@@ -113,6 +122,17 @@ func findKinds(list string) (found []hardware, err error) {
 		found = append(found, kinds[i])
 	}
 	return found, nil
+}
+
+// find sets the kernel and the paths of its modules.
+func (h *hardware) find(ctx context.Context) error {
+	k, err := debian.FindKernel(ctx, h.flavour)
+	if err != nil {
+		return err
+	}
+	h.kernel = k.Image
+	h.modules, err = k.Modules(h.modules...)
+	return err
 }
 
 // row returns the name of a row with this kind of disk.
@@ -379,10 +399,11 @@ const diskText = `# Files on a disk, on Loam beside a Linux guest
 This page was made by ` + "`go run ./test/processes %s`" + ` on %s, on a machine with %d CPUs. Loam and Linux run the same
 program files in virtual machines of QEMU, which emulates every instruction (TCG), with the same memory and CPUs, and with the
 same disk: a new image of 768 MiB for each run, which mke2fs has made and QEMU stores in a file. Linux is Debian's cloud
-kernel without mitigations, and mounts the disk with its default options.
+kernel without mitigations, and mounts the disk with its default options. The cloud kernel has no driver for AHCI, so the rows with
+an AHCI disk are those of Debian's general kernel (linux-image-amd64).
 
 - **operation**: each row has one operation. The rows of cached names are the throughput of one process for each CPU. The disk is
-  a virtio disk, or the one in parentheses. Debian's cloud kernel has no driver for AHCI.
+  a virtio disk, or the one in parentheses.
 - **Linux** and **Loam** are the %s.
 - **Linux / Loam** is the first %s.
 `

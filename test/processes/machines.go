@@ -99,10 +99,14 @@ func (b *built) onLinux(ctx context.Context, cpus int, w workload) (*exec.Cmd, e
 	if err := b.pack(archive, w); err != nil {
 		return nil, err
 	}
+	kernel := b.kernel
+	if w.disk != nil {
+		kernel = w.disk.kernel
+	}
 	args := []string{
 		"-machine", "q35,sata=off", "-accel", "tcg", "-cpu", "max", "-m", memory, "-smp", strconv.Itoa(cpus),
 		"-display", "none", "-nodefaults", "-no-user-config", "-no-reboot", "-serial", "stdio",
-		"-kernel", b.kernel, "-initrd", archive, "-append", parameters,
+		"-kernel", kernel, "-initrd", archive, "-append", parameters,
 	}
 	if b.firmware != "" {
 		args = append(args, "-bios", b.firmware)
@@ -189,7 +193,7 @@ func build(ctx context.Context, dir string) (*built, error) {
 			return nil, err
 		}
 	}
-	k, err := debian.FindKernel(ctx)
+	k, err := debian.FindKernel(ctx, debian.Cloud)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +209,7 @@ func build(ctx context.Context, dir string) (*built, error) {
 		return nil, err
 	}
 	for i := range b.kinds {
-		if b.kinds[i].modules, err = k.Modules(b.kinds[i].modules...); err != nil {
+		if err := b.kinds[i].find(ctx); err != nil {
 			return nil, err
 		}
 	}

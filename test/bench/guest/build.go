@@ -110,7 +110,7 @@ func (f *Files) buildForLinux(ctx context.Context, program string) error {
 	if err := goBuild(ctx, first, "./guest/first"); err != nil {
 		return err
 	}
-	kernel, err := debian.FindKernel(ctx)
+	kernel, err := debian.FindKernel(ctx, debian.Cloud)
 	if err != nil {
 		return err
 	}
