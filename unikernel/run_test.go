@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"loam/internal/netns"
+	"loam/internal/race"
 )
 
 // The tests run programs of testdata/guest. This binary starts itself again as a command that calls Run,
@@ -195,6 +196,9 @@ func TestPrograms(t *testing.T) {
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
 		"files": NoNetwork, "calls": NoNetwork, "icmp": NoNetwork, "bounds": NoNetwork,
 	} {
+		if race.Enabled && kind == NoNetwork {
+			continue // the command only waits for such a program, which is built without the race detector
+		}
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
 			if err != nil || string(out) != "ok\n" {
