@@ -43,11 +43,49 @@ func goTest(args ...string) func(context.Context) error {
 			s.forget()
 			err = s.run(ctx, append(flags(args), append([]string{"-p=1", "-count=1"}, again...)...))
 		}
+		s.showSlow()
 		tally.passed += s.passed
 		tally.failed += s.failed
 		tally.skipped += s.skipped
 		return err
 	}
+}
+
+// vetted is the argument of go test that omits go vet, which is a step of its own.
+const vetted = "-vet=off"
+
+// longest are the packages whose tests take longest, in minutes. They begin first: go test runs as many packages at a
+// time as there are processors, and a long one at the end would run beside an idle processor.
+var longest = []string{"loam/unikernel", "loam/fs/ext4", "loam/test/interop", "loam/cmd/loam", "loam/unikernel/image", "loam/stack/tcp", "loam/stack"}
+
+// longestFirst returns the packages, those of longest first. The pattern everything contains all packages.
+func longestFirst(packages []string) []string {
+	var first []string
+	for _, p := range longest {
+		if slices.Contains(packages, p) || slices.Contains(packages, everything) {
+			first = append(first, p)
+		}
+	}
+	return append(first, packages...) // go test ignores the second mention of a package
+}
+
+// benchmarks is the step that runs each benchmark once.
+func benchmarks(ctx context.Context) error {
+	all, err := listPackages(ctx)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, p := range all {
+		names, err := p.testsNamed("Benchmark")
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			paths = append(paths, p.ImportPath)
+		}
+	}
+	return goTest(append([]string{vetted, noTests, "-bench=.", "-benchtime=1x"}, paths...)...)(ctx)
 }
 
 // noTests is the argument of go test that selects no test, for a run of benchmarks.
@@ -121,6 +159,21 @@ type summary struct {
 	// hide it.
 	certain bool
 	output  map[string][]string // output lines so far; a key is "PACKAGE TEST"
+	slow    []event             // results of tests that took slowTest or longer, without subtests
+}
+
+// slowTest is the time in seconds from which on the end of a step names a test; maxSlow is the number of tests that it names.
+const (
+	slowTest = 10
+	maxSlow  = 15
+)
+
+// showSlow prints the tests that took longest.
+func (s *summary) showSlow() {
+	slices.SortStableFunc(s.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range s.slow[:min(len(s.slow), maxSlow)] {
+		fmt.Fprintf(s.w, "slow %-32s %6.1fs  %s\n", e.Package, e.Elapsed, e.Test)
+	}
 }
 
 // read consumes events until the end. It prints lines that are not events unchanged.
@@ -164,6 +217,9 @@ func (s *summary) take(e event) {
 // skips.txt does not allow.
 func (s *summary) endTest(e event) {
 	lines := s.output[e.Package+" "+e.Test]
+	if e.Elapsed >= slowTest && !strings.Contains(e.Test, "/") {
+		s.slow = append(s.slow, e)
+	}
 	switch e.Action {
 	case "pass":
 		s.passed++
