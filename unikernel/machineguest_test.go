@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -101,6 +102,22 @@ func TestMachineDiskKinds(t *testing.T) {
 			if err != nil || string(got[700:713]) != "in the middle" || !bytes.Equal(got[4096:24576], bytes.Repeat([]byte("block"), 4096)) {
 				t.Errorf("%s of %s: the image has other bytes, %v", device, model, err)
 			}
+		}
+	}
+}
+
+// A program whose cache is below a folder with a file system of its own in the guest, such as /dev/shm, starts and finds its
+// own file.
+func TestCacheInMemory(t *testing.T) {
+	home, err := os.MkdirTemp("/dev/shm", "loam-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(home)
+	for name, cmd := range map[string]*exec.Cmd{"process": guestCommand(NoNetwork, "child", "exit", "5"), "machine": machineCommand(NoNetwork, "child", "exit", "5")} {
+		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+home)
+		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 5 {
+			t.Errorf("%s: %v: %s", name, cmd.ProcessState, out)
 		}
 	}
 }
