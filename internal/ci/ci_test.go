@@ -60,6 +60,30 @@ func TestFailuresAreRetried(t *testing.T) {
 	}
 }
 
+// The second run has only the tests that failed. If the test program ended before it had run all tests, all run again.
+func TestFailedTestsRunAgain(t *testing.T) {
+	const sub = `{"Action":"fail","Package":"p","Test":"TestBad/sub","Elapsed":0.1}
+{"Action":"fail","Package":"p","Test":"TestWorse","Elapsed":0.1}`
+	for _, test := range []struct {
+		name, events string
+		benchmarks   bool
+		want         string
+	}{
+		{"two tests", sub + failure, false, "-run=^(TestWorse|TestBad)$ p"},
+		{"a panic", strings.Replace(failure, `"FAIL\n"`, `"panic: x\n"`, 1), false, "p"},
+		{"a failure in TestMain", `{"Action":"fail","Package":"p"}`, false, "p"},
+		{"a benchmark", failure, true, "p"},
+	} {
+		s := summary{w: io.Discard, noTests: test.benchmarks}
+		if err := s.read(strings.NewReader(test.events)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.rerun("p"), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 func summarize(t *testing.T, events string, here map[string]bool, skips string) (shown string, verdict error) {
 	t.Helper()
 	allowed, err := readSkips(strings.NewReader(skips))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -28,8 +29,8 @@ func (c *counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
 }
 
-// goTest returns a step that runs tests with the given packages and flags. A package that fails is run
-// once more, by itself: see docs/decisions/0012-failed-packages-run-again.md.
+// goTest returns a step that runs tests with the given packages and flags. Tests that fail are run
+// once more, alone: see docs/decisions/0012-failed-packages-run-again.md.
 func goTest(args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		allowed, err := readSkips(bytes.NewReader(skipsText))
@@ -39,9 +40,7 @@ func goTest(args ...string) func(context.Context) error {
 		s := &summary{w: os.Stdout, here: conditions(args), allowed: allowed, noTests: slices.Contains(args, noTests)}
 		err = s.run(ctx, args)
 		if again := s.again(); err != nil && len(again) > 0 && context.Cause(ctx) == nil {
-			fmt.Printf("\nonce more, alone: %s\n", strings.Join(again, ", "))
-			s.forget()
-			err = s.run(ctx, append(flags(args), append([]string{"-p=1", "-count=1"}, again...)...))
+			err = s.runAgain(ctx, args, again)
 		}
 		s.showSlow()
 		tally.passed += s.passed
@@ -113,9 +112,10 @@ func flags(args []string) (out []string) {
 	return out
 }
 
-// run runs go test and adds its results to s.
+// run runs go test and adds its results to s. The tests of one package more than there are processors run at a time, because
+// those of some packages mostly wait, for example for timers of Linux. A flag -p in args takes precedence.
 func (s *summary) run(ctx context.Context, args []string) error {
-	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m"}, args...)...)
+	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m", fmt.Sprint("-p=", runtime.NumCPU()+1)}, args...)...)
 	if os.Getenv("CI") != "" {
 		cmd.Args = append(cmd.Args, "-count=1")
 	}
@@ -155,6 +155,10 @@ type summary struct {
 	counts
 	forbidden []string // skips that skips.txt does not allow
 	broken    []string // packages that failed
+	// failedTests has the failed tests of each package, without subtests. ended has the packages whose test program ran all
+	// its tests and reported a failure, in contrast to a panic.
+	failedTests map[string][]string
+	ended       map[string]bool
 	// certain means that the failure is certain, so the packages must not run again: a pass of the second run would
 	// hide it.
 	certain bool
@@ -179,6 +183,9 @@ func (s *summary) showSlow() {
 // read consumes events until the end. It prints lines that are not events unchanged.
 func (s *summary) read(r io.Reader) error {
 	s.output = map[string][]string{}
+	if s.ended == nil {
+		s.ended, s.failedTests = map[string]bool{}, map[string][]string{}
+	}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -203,6 +210,9 @@ func (s *summary) take(e event) {
 	case "output":
 		s.output[key] = append(s.output[key], e.Output)
 		s.certain = s.certain || strings.Contains(e.Output, "DATA RACE")
+		if e.Test == "" && e.Output == "FAIL\n" { // package testing prints this line after all tests
+			s.ended[e.Package] = true
+		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(e)
@@ -225,6 +235,9 @@ func (s *summary) endTest(e event) {
 		s.passed++
 	case "fail":
 		s.failed++
+		if !strings.Contains(e.Test, "/") {
+			s.failedTests[e.Package] = append(s.failedTests[e.Package], e.Test)
+		}
 		fmt.Fprint(s.w, strings.Join(lines, ""))
 	case "skip":
 		if s.noTests {
@@ -270,8 +283,30 @@ func (s *summary) again() []string {
 	return slices.Clone(s.broken)
 }
 
-// forget discards the failures, because their packages run again.
-func (s *summary) forget() { s.failed, s.broken = 0, nil }
+// rerun returns the arguments of go test for the second run of a package. They select its failed tests. If the first run
+// ended early, they select all tests.
+func (s *summary) rerun(pkg string) []string {
+	if names := s.failedTests[pkg]; s.ended[pkg] && len(names) > 0 && !s.noTests {
+		return []string{"-run=^(" + strings.Join(names, "|") + ")$", pkg}
+	}
+	return []string{pkg}
+}
+
+// runAgain discards the failures of the first run, and runs these packages again, one after the other.
+func (s *summary) runAgain(ctx context.Context, args, packages []string) (err error) {
+	second := map[string][]string{}
+	for _, p := range packages {
+		second[p] = s.rerun(p)
+	}
+	s.failed, s.broken, s.failedTests, s.ended = 0, nil, nil, nil
+	for _, p := range packages {
+		fmt.Fprintf(s.w, "\nonce more, alone: %s\n", strings.Join(second[p], " "))
+		if e := s.run(ctx, slices.Concat(flags(args), []string{"-p=1", "-count=1"}, second[p])); e != nil {
+			err = e
+		}
+	}
+	return err
+}
 
 // verdict returns the error of the whole run, or nil.
 func (s *summary) verdict() error {
