@@ -2,7 +2,6 @@ package unikernel
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,22 +27,6 @@ func TestCacheOfOthers(t *testing.T) {
 		}
 		if _, err := openCache(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-// A program whose cache is below a folder with a file system of its own in the guest, such as /dev/shm, starts and finds its
-// own file.
-func TestCacheInMemory(t *testing.T) {
-	home, err := os.MkdirTemp("/dev/shm", "loam-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(home)
-	for name, cmd := range map[string]*exec.Cmd{"process": guestCommand(NoNetwork, "child", "exit", "5"), "machine": machineCommand(NoNetwork, "child", "exit", "5")} {
-		cmd.Env = append(cmd.Env, "XDG_CACHE_HOME="+home)
-		if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 5 {
-			t.Errorf("%s: %v: %s", name, cmd.ProcessState, out)
 		}
 	}
 }

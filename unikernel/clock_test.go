@@ -17,25 +17,66 @@ import (
 const clockTime = 32 * time.Second
 
 // A machine's clock is right from the start and stays right. Each reading lies between two readings of the
-// host's clock, so a machine that answers slowly does not fail the test.
+// host's clock, so a machine that answers slowly does not fail the test. Two machines are observed at the same time.
 func TestMachineClock(t *testing.T) {
-	for name, m := range map[string]MachineConfig{
+	t.Parallel()
+	machines := map[string]MachineConfig{
 		"q35, HPET":               {Model: "q35", CPUs: 2},
 		"microvm, interval timer": {Model: "microvm"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if race.Enabled && m.Model != "microvm" {
-				return // race builds run the same kernel clock: the test would only repeat itself
-			}
-			testClock(t, m)
-		})
+	}
+	if race.Enabled { // the kernel's clock is the same in a race build
+		delete(machines, "q35, HPET")
+	}
+	var clocks []*observedClock
+	for name, m := range machines {
+		c := dialClock(t, m)
+		defer c.Close()
+		clocks = append(clocks, observe(t, name, c))
+	}
+	tick := time.NewTicker(time.Second / 4)
+	defer tick.Stop()
+	for begin := time.Now(); time.Since(begin) < clockTime; <-tick.C {
+		for _, c := range clocks {
+			c.all = c.all.narrow(askClock(t, c.conn))
+		}
+	}
+	for _, c := range clocks {
+		c.check(t)
+	}
+}
+
+// observedClock is the clock of a machine that TestMachineClock observes.
+type observedClock struct {
+	name       string
+	conn       net.Conn // connection to the program clock
+	first, all ahead    // the first reading, and all readings
+}
+
+// observe reads a clock for the first time. The clock must be right.
+func observe(t *testing.T, name string, c net.Conn) *observedClock {
+	t.Helper()
+	const wrong = 50 * time.Millisecond
+	first := askClock(t, c)
+	if first.least > wrong || first.most < -wrong {
+		t.Errorf("%s: at the start it is ahead by %v to %v", name, first.least, first.most)
+	}
+	return &observedClock{name, c, first, first}
+}
+
+// check fails the test if the clock was not steady.
+func (c *observedClock) check(t *testing.T) {
+	t.Helper()
+	const unsteady = 5 * time.Millisecond
+	t.Logf("%s: ahead by %v to %v at the start, by %v to %v all the time (a busy machine's figures)", c.name, c.first.least, c.first.most, c.all.least, c.all.most)
+	if c.all.least-c.all.most > unsteady {
+		t.Errorf("%s: it is ahead by %v at some time and by %v at another", c.name, c.all.least, c.all.most)
 	}
 }
 
 // After QEMU was paused, a machine corrects its time of day. Its own clocks do not show that it was paused, so the loam
 // command sends the time, to the millisecond.
 func TestMachinePaused(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const pause, wrong = 5 * time.Second, 50 * time.Millisecond
 	for _, model := range []string{"q35", "microvm"} {
 		t.Run(model, func(t *testing.T) {
@@ -54,26 +95,6 @@ func TestMachinePaused(t *testing.T) {
 				<-tick.C // bounded by the test's time limit
 			}
 		})
-	}
-}
-
-func testClock(t *testing.T, m MachineConfig) {
-	c := dialClock(t, m)
-	defer c.Close()
-	const wrong, unsteady = 50 * time.Millisecond, 5 * time.Millisecond
-	first := askClock(t, c)
-	if first.least > wrong || first.most < -wrong {
-		t.Errorf("at the start it is ahead by %v to %v", first.least, first.most)
-	}
-	all := first
-	tick := time.NewTicker(time.Second / 4)
-	defer tick.Stop()
-	for begin := time.Now(); time.Since(begin) < clockTime; <-tick.C {
-		all = all.narrow(askClock(t, c))
-	}
-	t.Logf("ahead by %v to %v at the start, by %v to %v all the time (a busy machine's figures)", first.least, first.most, all.least, all.most)
-	if all.least-all.most > unsteady {
-		t.Errorf("it is ahead by %v at some time and by %v at another", all.least, all.most)
 	}
 }
 

@@ -275,14 +275,18 @@ func (g *targets) sandboxed(t *testing.T, program string, args ...string) []byte
 // The sandbox alone stops every hostile program, without checks of its executable.
 func TestHostileInSandbox(t *testing.T) {
 	g := newTargets(t)
-	for _, name := range sortedKeys(hostilePrograms) {
+	program := buildHostile(t, "calls")
+	names, all := sortedKeys(hostilePrograms), techniques(t, program)
+	if race.Enabled { // the programs are built without the race detector, and package sandbox starts each in the same way
+		names, all = names[:1], all[:1]
+	}
+	for _, name := range names {
 		if out := g.sandboxed(t, buildHostile(t, name)); g.harm(out) != "" {
 			t.Errorf("%s: %s", name, g.harm(out))
 			g.reset(t)
 		}
 	}
-	program := buildHostile(t, "calls")
-	for _, name := range techniques(t, program) {
+	for _, name := range all {
 		if out := g.sandboxed(t, program, name); g.harm(out) != "" {
 			t.Errorf("%s: %s", name, g.harm(out))
 			g.reset(t)

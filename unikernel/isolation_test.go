@@ -1,3 +1,5 @@
+//go:build !race
+
 package unikernel
 
 import (
@@ -8,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"loam/internal/race"
 )
 
 // Programs of testdata/isolation try to harm a machine with two CPUs. The machine and a server in it continue, and
@@ -77,9 +77,6 @@ func TestLinuxIsolationFuzz(t *testing.T) {
 
 // The test runs hostile programs, one for each kind of harm.
 func TestLinuxIsolationHostile(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the programs run in a machine without the race detector")
-	}
 	if fuzzTime(t) < time.Minute {
 		isolated(t, "hostile", "quick")
 		return

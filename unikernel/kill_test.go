@@ -15,6 +15,7 @@ import (
 // If the loam command is killed with SIGKILL at any moment, no process and no file is left: during the build, during
 // QEMU's start, and while the program runs.
 func TestKilledAnyTime(t *testing.T) {
+	t.Parallel() // it mostly waits
 	rounds := 12
 	if race.Enabled {
 		rounds = 2

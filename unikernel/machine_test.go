@@ -21,39 +21,6 @@ func machineCommand(kind NetworkKind, program string, args ...string) *exec.Cmd 
 	return cmd
 }
 
-// On a small machine, the garbage collector keeps memory below the limit, and infinite recursion ends with Go's stack
-// overflow error.
-func TestMachineMemory(t *testing.T) {
-	cmd := machineCommand(NoNetwork, "memory")
-	cmd.Env = append(cmd.Env, onMachine+"=128")
-	if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok 48\n" {
-		t.Errorf("%v: %s", err, out)
-	}
-	for _, cpus := range []string{"1", "2"} {
-		cmd = machineCommand(NoNetwork, "memory", "overflow")
-		cmd.Env = append(cmd.Env, onMachine+"=128", machineCPUs+"="+cpus)
-		out, _ := cmd.CombinedOutput()
-		if status := cmd.ProcessState.ExitCode(); status != 2 || !strings.Contains(string(out), "\nfatal error: stack overflow\n") {
-			t.Errorf("on %s CPUs: status %d: %s", cpus, status, out)
-		}
-		if !strings.Contains(string(out), "a quarter of the machine's memory") || strings.Contains(string(out), "created by loam") {
-			t.Errorf("the message does not name the memory, or Loam's goroutines are listed: %s", out)
-		}
-	}
-}
-
-// The programs of testdata that test the system calls of Loam also print ok in a virtual machine.
-func TestMachinePrograms(t *testing.T) {
-	for program, kind := range map[string]NetworkKind{"early": NoNetwork, "bubble": NoNetwork, "goroutines": UserNetwork, "calls": NoNetwork} {
-		if out, err := machineCommand(kind, program).CombinedOutput(); err != nil || string(out) != "ok\n" {
-			t.Errorf("%s: %v: %s", program, err, out)
-		}
-	}
-	if out, err := machineCommand(NoNetwork, "files", "1000").CombinedOutput(); err != nil || string(out) != "ok\n" {
-		t.Errorf("files: %v: %s", err, out)
-	}
-}
-
 // The command's exit status is the program's, not QEMU's.
 func TestMachineExitStatus(t *testing.T) {
 	for _, c := range []struct {

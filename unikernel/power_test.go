@@ -1,3 +1,5 @@
+//go:build !race
+
 package unikernel
 
 import (
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	"loam/fs/imagefile"
-	"loam/internal/race"
 )
 
 // powerCuts is the environment variable with the number of times that TestSQLitePowerCut kills the machine;
@@ -28,9 +29,6 @@ func TestSQLitePowerCut(t *testing.T) {
 		if _, err := os.Stat(program); err != nil {
 			t.Skip(program + " is not installed")
 		}
-	}
-	if race.Enabled {
-		t.Skip("the program under test is in a machine, without the race detector")
 	}
 	cuts := 2
 	if n, err := strconv.Atoi(os.Getenv(powerCuts)); err == nil {

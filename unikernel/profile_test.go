@@ -1,3 +1,5 @@
+//go:build !race
+
 package unikernel
 
 import (
@@ -14,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"loam/internal/race"
 	"loam/usernet"
 )
 
@@ -26,9 +27,6 @@ func TestProfiles(t *testing.T) {
 		"machine, 1 CPU":  {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 1}},
 		"machine, 2 CPUs": {Target: Target{Platform: Machine}, Machine: MachineConfig{CPUs: 2}},
 	} {
-		if race.Enabled && o.Machine.CPUs < 2 {
-			continue // race builds test the same guest program again
-		}
 		t.Run(name, func(t *testing.T) { testProfiles(t, o) })
 	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package unikernel
 
 import (
@@ -9,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"loam/internal/race"
 	"loam/unikernel/overlay"
 )
 
@@ -19,9 +20,6 @@ import (
 // and the newest one also run more programs.
 
 func TestReleases(t *testing.T) {
-	if race.Enabled && os.Getenv("LOAM_TEST_RELEASES") == "" {
-		return // race builds would test the same programs again, since guests are built without the race detector
-	}
 	tried := overlay.Tried()
 	for _, release := range releases(t) {
 		t.Run(release, func(t *testing.T) {

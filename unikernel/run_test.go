@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"loam/internal/netns"
+	"loam/internal/race"
 )
 
 // The tests run programs of testdata/guest. This binary starts itself again as a command that calls Run,
@@ -170,15 +173,42 @@ func withCache(m *testing.M) int {
 		fmt.Println(err)
 		return 1
 	}
-	dir, err := os.MkdirTemp("", "loam-test-")
+	dir, release, err := cacheFolder()
 	if err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer release()
 	os.Setenv("GOCACHE", strings.TrimSpace(string(gocache)))
 	os.Setenv("XDG_CACHE_HOME", dir)
 	return m.Run()
+}
+
+// cacheFolder returns an empty folder for Loam's cache, and a function that empties it. The folder has the same path in each
+// run of this tree's tests: the path is in flags of the compiler, so the go command compiles Loam's packages again if the
+// path differs. While another run uses that folder, a run gets a folder of its own.
+func cacheFolder() (dir string, release func(), err error) {
+	tree, err := os.Getwd()
+	if err != nil {
+		return "", nil, err
+	}
+	sum := fnv.New64a()
+	io.WriteString(sum, tree)
+	dir = filepath.Join(os.TempDir(), fmt.Sprintf("loam-test-%d-%x", os.Getuid(), sum.Sum64()))
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+		return "", nil, err
+	}
+	lock, err := os.Open(dir)
+	if err != nil {
+		return "", nil, err
+	}
+	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+		lock.Close()
+		dir, err = os.MkdirTemp("", "loam-test-")
+		return dir, func() { os.RemoveAll(dir) }, err
+	}
+	empty := func() error { return os.RemoveAll(filepath.Join(dir, "loam")) }
+	return dir, func() { empty(); lock.Close() }, empty()
 }
 
 // guestCommand returns a command that runs a program of testdata/guest.
@@ -195,6 +225,9 @@ func TestPrograms(t *testing.T) {
 		"sockets": NoNetwork, "raw": NoNetwork, "web": UserNetwork, "early": NoNetwork, "child": UserNetwork, "bubble": NoNetwork, "allocs": NoNetwork, "goroutines": UserNetwork,
 		"files": NoNetwork, "calls": NoNetwork, "icmp": NoNetwork, "bounds": NoNetwork,
 	} {
+		if race.Enabled && kind == NoNetwork {
+			continue // the command only waits for such a program, which is built without the race detector
+		}
 		t.Run(program, func(t *testing.T) {
 			out, err := guestCommand(kind, program).CombinedOutput()
 			if err != nil || string(out) != "ok\n" {

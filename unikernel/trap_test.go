@@ -1,20 +1,17 @@
+//go:build !race
+
 package unikernel
 
 import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"loam/internal/race"
 )
 
 // SYSCALL instructions in a program's own code are served like calls, by the kernel or by the layers above it. That
 // also holds on stacks that move, beside a loop that never yields, and during garbage collection.
 func TestMachineTraps(t *testing.T) {
 	for _, cpus := range []string{"1", "2"} {
-		if race.Enabled && cpus == "1" {
-			continue // race builds test the same guest program again
-		}
 		cmd := machineCommand(NoNetwork, "assembly")
 		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus)
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "from assembly\nok\n" {

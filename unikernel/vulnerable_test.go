@@ -1,10 +1,8 @@
+//go:build !race
+
 package unikernel
 
-import (
-	"testing"
-
-	"loam/internal/race"
-)
+import "testing"
 
 // On a processor that is vulnerable to Meltdown, ring 3 runs on page tables of its own. These tests run Linux programs on such
 // a processor. Any other test runs on it if QEMU is a script that adds the options of onVulnerable (qemuWith).
@@ -59,8 +57,5 @@ func TestLinuxVulnerableRseq(t *testing.T)   { compareC(t, "rseq", onVulnerable(
 
 // Hostile programs cannot harm the machine, and all of their pages, among them both root tables, are free afterwards.
 func TestLinuxVulnerableHostile(t *testing.T) {
-	if race.Enabled {
-		t.Skip("the programs run in a machine without the race detector")
-	}
 	isolatedWith(t, onVulnerable(t), "hostile", "quick")
 }

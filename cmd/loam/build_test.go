@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -55,12 +57,5 @@ func bootsTo(t *testing.T, image, want string) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 2*5+1 || string(out) != want {
 		t.Errorf("%v: %q", err, out)
-	}
-}
-
-func TestBuildRefuses(t *testing.T) {
-	_, errs, status := loam(t, "build", ".")
-	if status != statusUsage || errs != "loam: there is no name for the file; write loam build -o program.elf .\n" {
-		t.Errorf("status %d, %s", status, errs)
 	}
 }

@@ -175,3 +175,10 @@ func TestCompletion(t *testing.T) {
 		}
 	}
 }
+
+func TestBuildRefuses(t *testing.T) {
+	_, errs, status := loam(t, "build", ".")
+	if status != statusUsage || errs != "loam: there is no name for the file; write loam build -o program.elf .\n" {
+		t.Errorf("status %d, %s", status, errs)
+	}
+}

@@ -1,3 +1,5 @@
+//go:build !race
+
 package main
 
 import (
@@ -11,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -18,16 +21,40 @@ import (
 	"loam/internal/freeport"
 )
 
-// Tests of "loam run" as a user runs it: the command is built and started, with ordinary programs.
+// Tests of "loam run" as a user runs it: the command is built and started, with ordinary programs. They do not run
+// under the race detector, because the command is built without it.
 
-// command builds loam once per test and returns a function that prepares a command line.
+// loamFolder is the folder of the built command. It is empty until the first test builds the command.
+var loamFolder string
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if loamFolder != "" {
+		os.RemoveAll(loamFolder)
+	}
+	os.Exit(status)
+}
+
+// buildLoam builds the command once for all tests, and returns its path.
+var buildLoam = sync.OnceValues(func() (path string, err error) {
+	if loamFolder, err = os.MkdirTemp("", "loam-test-"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(loamFolder, "loam")
+	if out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// command returns a function that prepares a command line of loam.
 func command(t *testing.T) func(args ...string) *exec.Cmd {
 	t.Helper()
-	bin := filepath.Join(t.TempDir(), "loam")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	loam, err := buildLoam()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return func(args ...string) *exec.Cmd { return exec.Command(bin, args...) }
+	return func(args ...string) *exec.Cmd { return exec.Command(loam, args...) }
 }
 
 // At a terminal, the command sends no queries to the terminal. The terminal's answer would be mixed with the input that

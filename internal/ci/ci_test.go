@@ -4,7 +4,11 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +56,30 @@ func TestFailuresAreRetried(t *testing.T) {
 		}
 		if got := s.again(); len(got) != test.again {
 			t.Errorf("%s: %d packages run again, want %d", test.name, len(got), test.again)
+		}
+	}
+}
+
+// The second run has only the tests that failed. If the test program ended before it had run all tests, all run again.
+func TestFailedTestsRunAgain(t *testing.T) {
+	const sub = `{"Action":"fail","Package":"p","Test":"TestBad/sub","Elapsed":0.1}
+{"Action":"fail","Package":"p","Test":"TestWorse","Elapsed":0.1}`
+	for _, test := range []struct {
+		name, events string
+		benchmarks   bool
+		want         string
+	}{
+		{"two tests", sub + failure, false, "-run=^(TestWorse|TestBad)$ p"},
+		{"a panic", strings.Replace(failure, `"FAIL\n"`, `"panic: x\n"`, 1), false, "p"},
+		{"a failure in TestMain", `{"Action":"fail","Package":"p"}`, false, "p"},
+		{"a benchmark", failure, true, "p"},
+	} {
+		s := summary{w: io.Discard, noTests: test.benchmarks}
+		if err := s.read(strings.NewReader(test.events)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.rerun("p"), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
 }
@@ -158,17 +186,85 @@ func TestSkipsFile(t *testing.T) {
 	}
 }
 
-func TestFuzzTargets(t *testing.T) {
-	const list = "FuzzA\nFuzzB\nok  \tloam/wire\t0.004s\n?   \tloam/x\t[no test files]\nok  \tloam/link\t0.1s\nFuzzC\nok  \tloam/stack/ip\t0.2s\n"
-	want := []fuzzTarget{{"loam/wire", "FuzzA"}, {"loam/wire", "FuzzB"}, {"loam/stack/ip", "FuzzC"}}
-	got := fuzzTargets(list)
-	if len(got) != len(want) {
-		t.Fatalf("got %v, want %v", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("target %d: got %v, want %v", i, got[i], want[i])
+// writePackage creates a package from the text of its files.
+func writePackage(t *testing.T, path string, files map[string]string) goPackage {
+	t.Helper()
+	p := goPackage{ImportPath: path, Dir: t.TempDir()}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := os.WriteFile(filepath.Join(p.Dir, name), []byte("package p\n"+files[name]), 0o666); err != nil {
+			t.Fatal(err)
 		}
+		if strings.HasSuffix(name, "_test.go") {
+			p.TestGoFiles = append(p.TestGoFiles, name)
+		} else {
+			p.GoFiles = append(p.GoFiles, name)
+		}
+	}
+	return p
+}
+
+func TestFuzzTargets(t *testing.T) {
+	all := []goPackage{
+		writePackage(t, "loam/wire", map[string]string{
+			"a.go": "func FuzzNot() {}", "a_test.go": "func FuzzA(f *testing.F) {}\nfunc (x) FuzzNot() {}\nfunc TestFuzz() {}", "b_test.go": "func FuzzB(f *testing.F) {}",
+		}),
+		writePackage(t, "loam/link", map[string]string{"a_test.go": ""}),
+	}
+	got, err := fuzzTargets(all, "/programs", "/corpora")
+	want := []fuzzTarget{
+		{"loam/wire", all[0].Dir, "FuzzA", "/programs/0", "/corpora/loam/wire"}, {"loam/wire", all[0].Dir, "FuzzB", "/programs/0", "/corpora/loam/wire"},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// Only packages in which nothing starts a goroutine are left out of the step race.
+func TestRaced(t *testing.T) {
+	all := []goPackage{
+		writePackage(t, "pure", map[string]string{"a.go": "var Start int", "a_test.go": "func TestA(t *testing.T) { _ = x.Start }"}),
+		writePackage(t, "concurrent", map[string]string{"a.go": "func f() { go f() }"}),
+		writePackage(t, "over", map[string]string{"a.go": "import _ \"concurrent\"", "a_test.go": ""}),
+		writePackage(t, "tests", map[string]string{"a.go": "", "a_test.go": "func TestA(t *testing.T) { t.Parallel() }"}),
+		writePackage(t, "unsafe", map[string]string{"a.go": "import \"unsafe\"", "a_test.go": ""}),
+		writePackage(t, "command", map[string]string{"a.go": "", "a_test.go": "func TestA(t *testing.T) { cmd.Start() }"}),
+		writePackage(t, "helper", map[string]string{"a.go": "", "a_test.go": "import _ \"over\""}),
+	}
+	all[2].Imports, all[6].TestImports = []string{"concurrent", "fmt"}, []string{"over"}
+	want := []string{"over", "tests", "unsafe", "command", "helper"}
+	if got, tested, err := raced(all); err != nil || tested != 6 || !slices.Equal(got, want) {
+		t.Errorf("got %q of %d, %v, want %q", got, tested, err, want)
+	}
+}
+
+// TestLongestPackages checks that the packages that begin first exist, and that the order is correct.
+func TestLongestPackages(t *testing.T) {
+	for _, p := range longest {
+		if _, err := os.Stat(filepath.Join("../..", strings.TrimPrefix(p, "loam/"))); err != nil {
+			t.Error(err)
+		}
+	}
+	last := longest[len(longest)-1]
+	if got := longestFirst([]string{"loam/a", last, "loam/b"}); !slices.Equal(got, []string{last, "loam/a", last, "loam/b"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The end of a step names the tests that took longest, and not their subtests.
+func TestSlowTestsAreShown(t *testing.T) {
+	const events = `{"Action":"pass","Package":"p","Test":"TestLong","Elapsed":20}
+{"Action":"pass","Package":"p","Test":"TestLonger/sub","Elapsed":30}
+{"Action":"pass","Package":"p","Test":"TestLonger","Elapsed":30}
+{"Action":"pass","Package":"p","Test":"TestShort","Elapsed":9}`
+	var w strings.Builder
+	s := summary{w: &w}
+	if err := s.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	s.showSlow()
+	got := strings.Fields(w.String())
+	if want := []string{"slow", "p", "30.0s", "TestLonger", "slow", "p", "20.0s", "TestLong"}; !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
 	}
 }
 

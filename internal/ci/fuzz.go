@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -17,17 +18,33 @@ const (
 	fuzzLeast = 1 * time.Second
 )
 
-// fuzzTarget identifies one fuzz function.
-type fuzzTarget struct{ pkg, name string }
+// fuzzTarget is one fuzz function.
+type fuzzTarget struct {
+	pkg, dir string // import path and folder of the package
+	name     string
+	program  string // file of the package's test program; the first of its targets builds it
+	corpus   string // folder in which the go command keeps inputs of earlier runs
+}
 
 // fuzzAll is the step that runs all fuzz targets. It runs all of them, also after a failure.
 func fuzzAll(ctx context.Context) error {
-	out, err := output(ctx, "", "go", "test", "-list=^Fuzz", everything)
+	programs, err := os.MkdirTemp("", "loam-fuzz-")
 	if err != nil {
-		os.Stdout.Write(out)
 		return err
 	}
-	targets := fuzzTargets(string(out))
+	defer os.RemoveAll(programs)
+	all, err := listPackages(ctx)
+	if err != nil {
+		return err
+	}
+	cache, err := program(ctx, "go", "env", "GOCACHE").Output()
+	if err != nil {
+		return err
+	}
+	targets, err := fuzzTargets(all, programs, filepath.Join(strings.TrimSpace(string(cache)), "fuzz"))
+	if err != nil {
+		return err
+	}
 	each := fuzzTime(len(targets))
 	fmt.Printf("%d targets, %v each\n", len(targets), each)
 	var bad []string
@@ -50,23 +67,21 @@ func fuzzAll(ctx context.Context) error {
 	return nil
 }
 
-// fuzzTargets parses the output of "go test -list": the names in a package, and then a line with "ok",
-// a tab and the package.
-func fuzzTargets(list string) (all []fuzzTarget) {
-	var names []string
-	for line := range strings.Lines(list) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) == 1 && strings.HasPrefix(f[0], "Fuzz"):
-			names = append(names, f[0])
-		case len(f) >= 2 && f[0] == "ok":
-			for _, name := range names {
-				all = append(all, fuzzTarget{f[1], name})
-			}
-			names = nil
+// fuzzTargets returns the fuzz targets of all packages. Test programs and inputs of earlier runs lie in the folders programs
+// and corpora.
+func fuzzTargets(all []goPackage, programs, corpora string) (targets []fuzzTarget, err error) {
+	for i, p := range all {
+		names, err := p.testsNamed("Fuzz")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			targets = append(targets, fuzzTarget{
+				p.ImportPath, p.Dir, name, filepath.Join(programs, fmt.Sprint(i)), filepath.Join(corpora, p.ImportPath),
+			})
 		}
 	}
-	return all
+	return targets, nil
 }
 
 // fuzzTime returns the time for each of n targets.
@@ -75,9 +90,16 @@ func fuzzTime(n int) time.Duration {
 	return min(max(share, fuzzLeast), fuzzMost).Truncate(100 * time.Millisecond)
 }
 
+// run builds the test program if an earlier target has not built it, and runs the target as "go test -fuzz" does.
 func (t fuzzTarget) run(ctx context.Context, d time.Duration) ([]byte, error) {
-	out, err := output(ctx, "", "go", "test", "-run=^$", "-fuzz=^"+t.name+"$",
-		"-fuzztime="+d.String(), "-fuzzminimizetime=200x", t.pkg)
+	pattern := "^" + t.name + "$"
+	if _, err := os.Stat(t.program); err != nil {
+		if out, err := output(ctx, "", "go", "test", "-c", vetted, "-fuzz="+pattern, "-o", t.program, t.pkg); err != nil {
+			return out, err
+		}
+	}
+	out, err := output(ctx, t.dir, t.program, "-test.paniconexit0", "-test.run=^$", "-test.fuzz="+pattern,
+		"-test.fuzztime="+d.String(), "-test.fuzzminimizetime=200x", "-test.fuzzcachedir="+t.corpus)
 	if err != nil && onlyLate(out) {
 		err = nil
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -28,8 +29,8 @@ func (c *counts) String() string {
 	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
 }
 
-// goTest returns a step that runs tests with the given packages and flags. A package that fails is run
-// once more, by itself: see docs/decisions/0012-failed-packages-run-again.md.
+// goTest returns a step that runs tests with the given packages and flags. Tests that fail are run
+// once more, alone: see docs/decisions/0012-failed-packages-run-again.md.
 func goTest(args ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		allowed, err := readSkips(bytes.NewReader(skipsText))
@@ -39,15 +40,51 @@ func goTest(args ...string) func(context.Context) error {
 		s := &summary{w: os.Stdout, here: conditions(args), allowed: allowed, noTests: slices.Contains(args, noTests)}
 		err = s.run(ctx, args)
 		if again := s.again(); err != nil && len(again) > 0 && context.Cause(ctx) == nil {
-			fmt.Printf("\nonce more, alone: %s\n", strings.Join(again, ", "))
-			s.forget()
-			err = s.run(ctx, append(flags(args), append([]string{"-p=1", "-count=1"}, again...)...))
+			err = s.runAgain(ctx, args, again)
 		}
+		s.showSlow()
 		tally.passed += s.passed
 		tally.failed += s.failed
 		tally.skipped += s.skipped
 		return err
 	}
+}
+
+// vetted is the argument of go test that omits go vet, which is a step of its own.
+const vetted = "-vet=off"
+
+// longest are the packages whose tests take longest, in minutes. They begin first: go test runs as many packages at a
+// time as there are processors, and a long one at the end would run beside an idle processor.
+var longest = []string{"loam/unikernel", "loam/fs/ext4", "loam/test/interop", "loam/cmd/loam", "loam/unikernel/image", "loam/stack/tcp", "loam/stack"}
+
+// longestFirst returns the packages, those of longest first. The pattern everything contains all packages.
+func longestFirst(packages []string) []string {
+	var first []string
+	for _, p := range longest {
+		if slices.Contains(packages, p) || slices.Contains(packages, everything) {
+			first = append(first, p)
+		}
+	}
+	return append(first, packages...) // go test ignores the second mention of a package
+}
+
+// benchmarks is the step that runs each benchmark once.
+func benchmarks(ctx context.Context) error {
+	all, err := listPackages(ctx)
+	if err != nil {
+		return err
+	}
+	var paths []string
+	for _, p := range all {
+		names, err := p.testsNamed("Benchmark")
+		if err != nil {
+			return err
+		}
+		if len(names) > 0 {
+			paths = append(paths, p.ImportPath)
+		}
+	}
+	return goTest(append([]string{vetted, noTests, "-bench=.", "-benchtime=1x"}, paths...)...)(ctx)
 }
 
 // noTests is the argument of go test that selects no test, for a run of benchmarks.
@@ -75,9 +112,10 @@ func flags(args []string) (out []string) {
 	return out
 }
 
-// run runs go test and adds its results to s.
+// run runs go test and adds its results to s. The tests of one package more than there are processors run at a time, because
+// those of some packages mostly wait, for example for timers of Linux. A flag -p in args takes precedence.
 func (s *summary) run(ctx context.Context, args []string) error {
-	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m"}, args...)...)
+	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m", fmt.Sprint("-p=", runtime.NumCPU()+1)}, args...)...)
 	if os.Getenv("CI") != "" {
 		cmd.Args = append(cmd.Args, "-count=1")
 	}
@@ -117,15 +155,37 @@ type summary struct {
 	counts
 	forbidden []string // skips that skips.txt does not allow
 	broken    []string // packages that failed
+	// failedTests has the failed tests of each package, without subtests. ended has the packages whose test program ran all
+	// its tests and reported a failure, in contrast to a panic.
+	failedTests map[string][]string
+	ended       map[string]bool
 	// certain means that the failure is certain, so the packages must not run again: a pass of the second run would
 	// hide it.
 	certain bool
 	output  map[string][]string // output lines so far; a key is "PACKAGE TEST"
+	slow    []event             // results of tests that took slowTest or longer, without subtests
+}
+
+// slowTest is the time in seconds from which on the end of a step names a test; maxSlow is the number of tests that it names.
+const (
+	slowTest = 10
+	maxSlow  = 15
+)
+
+// showSlow prints the tests that took longest.
+func (s *summary) showSlow() {
+	slices.SortStableFunc(s.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	for _, e := range s.slow[:min(len(s.slow), maxSlow)] {
+		fmt.Fprintf(s.w, "slow %-32s %6.1fs  %s\n", e.Package, e.Elapsed, e.Test)
+	}
 }
 
 // read consumes events until the end. It prints lines that are not events unchanged.
 func (s *summary) read(r io.Reader) error {
 	s.output = map[string][]string{}
+	if s.ended == nil {
+		s.ended, s.failedTests = map[string]bool{}, map[string][]string{}
+	}
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -150,6 +210,9 @@ func (s *summary) take(e event) {
 	case "output":
 		s.output[key] = append(s.output[key], e.Output)
 		s.certain = s.certain || strings.Contains(e.Output, "DATA RACE")
+		if e.Test == "" && e.Output == "FAIL\n" { // package testing prints this line after all tests
+			s.ended[e.Package] = true
+		}
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			s.endPackage(e)
@@ -164,11 +227,17 @@ func (s *summary) take(e event) {
 // skips.txt does not allow.
 func (s *summary) endTest(e event) {
 	lines := s.output[e.Package+" "+e.Test]
+	if e.Elapsed >= slowTest && !strings.Contains(e.Test, "/") {
+		s.slow = append(s.slow, e)
+	}
 	switch e.Action {
 	case "pass":
 		s.passed++
 	case "fail":
 		s.failed++
+		if !strings.Contains(e.Test, "/") {
+			s.failedTests[e.Package] = append(s.failedTests[e.Package], e.Test)
+		}
 		fmt.Fprint(s.w, strings.Join(lines, ""))
 	case "skip":
 		if s.noTests {
@@ -214,8 +283,30 @@ func (s *summary) again() []string {
 	return slices.Clone(s.broken)
 }
 
-// forget discards the failures, because their packages run again.
-func (s *summary) forget() { s.failed, s.broken = 0, nil }
+// rerun returns the arguments of go test for the second run of a package. They select its failed tests. If the first run
+// ended early, they select all tests.
+func (s *summary) rerun(pkg string) []string {
+	if names := s.failedTests[pkg]; s.ended[pkg] && len(names) > 0 && !s.noTests {
+		return []string{"-run=^(" + strings.Join(names, "|") + ")$", pkg}
+	}
+	return []string{pkg}
+}
+
+// runAgain discards the failures of the first run, and runs these packages again, one after the other.
+func (s *summary) runAgain(ctx context.Context, args, packages []string) (err error) {
+	second := map[string][]string{}
+	for _, p := range packages {
+		second[p] = s.rerun(p)
+	}
+	s.failed, s.broken, s.failedTests, s.ended = 0, nil, nil, nil
+	for _, p := range packages {
+		fmt.Fprintf(s.w, "\nonce more, alone: %s\n", strings.Join(second[p], " "))
+		if e := s.run(ctx, slices.Concat(flags(args), []string{"-p=1", "-count=1"}, second[p])); e != nil {
+			err = e
+		}
+	}
+	return err
+}
 
 // verdict returns the error of the whole run, or nil.
 func (s *summary) verdict() error {

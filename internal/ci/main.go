@@ -6,7 +6,8 @@
 //	go run ./internal/ci vet fuzz    only these, in the order of the list
 //
 // It uses only the standard library, so that it can run before anything is downloaded. gotest.go runs
-// tests and checks skips, fuzz.go finds and runs fuzz targets, packages.go installs Debian packages.
+// tests and checks skips, race.go and source.go find the packages that a step needs, fuzz.go runs fuzz targets, packages.go
+// installs Debian packages.
 package main
 
 import (
@@ -39,12 +40,12 @@ var steps = []step{
 	{"vet", "go vet", command("go", "vet", "./...")},
 	{"staticcheck", "staticcheck", command("go", "tool", "staticcheck", "./...")},
 	{"vulnerable", "govulncheck: known holes in what we link", vulnerabilities},
-	{"test", "every test", goTest(everything)},
-	{"race", "every test under the race detector", goTest(everything, "-race")},
+	{"test", "every test", goTest(append([]string{vetted}, longestFirst([]string{everything})...)...)},
+	{"race", "the tests of packages with goroutines under the race detector", raceTests},
 	{"dpdk", "the method over DPDK, which other builds leave out", dpdk},
 	{"std", "Go's own tests of the network, on Loam and on Linux", command("go", "run", "./test/std", "-short", "net", "net/http", "net/netip", "net/url", "syscall")},
 	{"fuzz", "every fuzz target for a few seconds", fuzzAll},
-	{"benchmarks", "every benchmark once", goTest(noTests, "-bench=.", "-benchtime=1x", everything)},
+	{"benchmarks", "every benchmark once", benchmarks},
 	{"peers", "test/bench, a module of its own, passes and can measure everything", peers},
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 )
 
 // The ports that Next returns are below the range from which Linux assigns client ports
@@ -44,7 +45,11 @@ func Next() (netip.AddrPort, error) {
 	return netip.AddrPort{}, errors.New("freeport: no port of the loopback is free")
 }
 
+// free reports whether a port is free. No process is forked meanwhile: a child has copies of the sockets until it runs its
+// program, and a socket that is still open there would take the port.
 func free(at netip.AddrPort) bool {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return false

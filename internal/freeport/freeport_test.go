@@ -1,7 +1,9 @@
 package freeport
 
 import (
+	"net"
 	"net/netip"
+	"os/exec"
 	"sync"
 	"testing"
 )
@@ -24,4 +26,35 @@ func TestNext(t *testing.T) {
 		})
 	}
 	side.Wait()
+}
+
+// A port is free when Next returns it, also if the process starts programs meanwhile.
+func TestNextBesideForks(t *testing.T) {
+	done := make(chan struct{})
+	var forks sync.WaitGroup
+	defer forks.Wait()
+	defer close(done)
+	for range 2 {
+		forks.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					exec.Command("true").Run()
+				}
+			}
+		})
+	}
+	for range 500 {
+		at, err := Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
 }

@@ -1,3 +1,5 @@
+//go:build !race
+
 package image
 
 import (
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"loam/boot"
-	"loam/internal/race"
 )
 
 // Bochs is an emulator that follows the processor's rules more strictly than QEMU, and has firmware and devices of its
@@ -51,9 +52,6 @@ const bochsTime = 3 * time.Minute
 
 // A program boots under Bochs and runs on both processors, which use x2APIC.
 func TestBochs(t *testing.T) {
-	if race.Enabled {
-		t.Skip("nothing in it is raced")
-	}
 	for file, pkg := range bochsNeeds {
 		if _, err := os.Stat(file); err != nil {
 			t.Skipf("there is no %s: apt-get install %s", file, pkg)

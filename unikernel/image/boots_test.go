@@ -1,3 +1,5 @@
+//go:build !race
+
 package image
 
 import (
@@ -8,7 +10,6 @@ import (
 	"testing"
 
 	"loam/boot"
-	"loam/internal/race"
 )
 
 // bootsVariable is the environment variable with the number of boots in TestBoots. make boots sets it.
@@ -18,9 +19,6 @@ const bootsVariable = "LOAM_BOOTS"
 // output of the first failing machine is saved to a file.
 func TestBoots(t *testing.T) {
 	count := 9
-	if race.Enabled {
-		count = 1
-	}
 	if text := os.Getenv(bootsVariable); text != "" {
 		var err error
 		if count, err = strconv.Atoi(text); err != nil {

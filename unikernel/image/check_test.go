@@ -1,3 +1,5 @@
+//go:build !race
+
 package image
 
 import (
@@ -5,14 +7,10 @@ import (
 	"testing"
 
 	"loam/boot"
-	"loam/internal/race"
 )
 
 // A hardware failure (machine check) ends the machine with a message. QEMU's monitor injects the failure.
 func TestMachineCheck(t *testing.T) {
-	if race.Enabled {
-		t.Skip("nothing in it is raced")
-	}
 	vm := startHeld(t, boot.Config{Args: []string{"guest", "late"}}, 1)
 	vm.resume(1)
 	vm.expect("ready\n")

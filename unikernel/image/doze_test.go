@@ -1,3 +1,5 @@
+//go:build !race
+
 package image
 
 import (
@@ -7,15 +9,11 @@ import (
 	"time"
 
 	"loam/boot"
-	"loam/internal/race"
 )
 
 // While the host does not run the CPU that holds the kernel's lock, the other CPUs sleep and use no CPU time of the
 // host. The test stops the CPU through QEMU's debugger stub.
 func TestDoze(t *testing.T) {
-	if race.Enabled {
-		t.Skip("nothing in it is raced")
-	}
 	locked, _ := functionNamed(t, built(t), "loam/kernel.(*core).choose")
 	sleeps := [][2]uint64{}
 	for _, name := range []string{"loam/arch/amd64.Doze", "loamIdle"} {

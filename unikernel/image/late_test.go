@@ -1,3 +1,5 @@
+//go:build !race
+
 package image
 
 import (
@@ -20,16 +22,12 @@ import (
 	"time"
 
 	"loam/boot"
-	"loam/internal/race"
 )
 
 // A CPU that starts only after the kernel has stopped waiting for it halts, because the kernel runs without it. The
 // test holds back the second of three CPUs through QEMU's debugger stub until the program runs on the other two. The
 // kernel waits 10 seconds for a CPU.
 func TestLateCPU(t *testing.T) {
-	if race.Enabled {
-		t.Skip("nothing in it is raced")
-	}
 	start, end := functionNamed(t, built(t), "loamStartCPU")
 	vm := startHeld(t, boot.Config{Args: []string{"guest", "late"}}, 3)
 	vm.resume(1, 3)
