@@ -105,7 +105,15 @@ func (c *Context) Run() Reason { return c.Reason(c.Enter()) }
 
 // Enter and Reason are the two parts of Run. Enter runs the thread and returns a vector. If IsCall is true for the vector, the
 // reason is Call; otherwise Reason returns it. A caller of both parts handles calls without a second function call.
-func (c *Context) Enter() (vector uint64) { return enter(c.page) }
+//
+// The goroutine that serves interrupts runs first, if it waits for a thread: ring 3 does not look for interrupts. If one arrives
+// in ring 3, Enter returns, and the next Enter has it served.
+func (c *Context) Enter() (vector uint64) {
+	if atomic.LoadUint64(&kernel.Rung) != 0 {
+		serveInterrupts()
+	}
+	return enter(c.page)
+}
 
 // IsCall reports whether a result of Enter means that the thread has made a system call.
 func IsCall(vector uint64) bool { return vector == amd64.VectorSyscall }

@@ -97,6 +97,11 @@ func (s *Space) writeDirect(va uint64, b []byte) bool {
 //go:linkname kernelCall runtime.loamCall
 func kernelCall(number, a, b uintptr) (result, errno uintptr)
 
+// serveInterrupts runs the goroutine that serves interrupts of devices, unless another thread is about to run it.
+//
+//go:linkname serveInterrupts runtime.loamServeInterrupts
+func serveInterrupts()
+
 // callWithArray makes a kernelCall whose arguments are the address and the length of an array of physical addresses.
 // The array does not move during the call, since it is in the Go heap.
 func callWithArray(number uintptr, list []uint64) (uintptr, uintptr) {

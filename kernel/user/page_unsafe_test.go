@@ -27,6 +27,12 @@ func hostCall(number, _, _ uintptr) (result, errno uintptr) {
 // reserve are the physical addresses of the pages that the kernel has reserved for page tables.
 var reserve []uint64
 
+//go:linkname hostServeInterrupts runtime.loamServeInterrupts
+func hostServeInterrupts() { served++ }
+
+// served is the number of calls of serveInterrupts.
+var served int
+
 //go:linkname hostEnter loam/kernel/user.enter
 func hostEnter(*page) uint64 { return 0 }
 
