@@ -2,6 +2,7 @@ package ninep
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"io"
 	"runtime"
@@ -75,9 +76,14 @@ type call struct {
 	into  []byte // Read: receives the data
 	n     int    // number of bytes in the field into
 	err   error
-	clunk uint32        // FID that the request frees, and that can be used again after the reply; NoFID: none
-	done  chan struct{} // closed by receive; nil: no caller waits
+	clunk uint32 // FID that the request frees, and that can be used again after the reply; NoFID: none
+	// done has capacity 1. The goroutine that completes the call sends to it, once; the caller receives (wait). It is never
+	// closed. nil: no caller waits.
+	done chan struct{}
 }
+
+// idleCalls has calls (*call) that callOnce uses again, so that most requests allocate neither a call nor its channel.
+var idleCalls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
 	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls), parked: make(chan struct{}, 1)}
@@ -202,10 +208,14 @@ func (c *conn) collect() bool {
 }
 
 func (c *conn) callOnce(t Type, m, reply Message) error {
-	k := &call{reply: reply, clunk: NoFID, done: make(chan struct{})}
+	k := idleCalls.Get().(*call)
+	*k = call{reply: reply, clunk: NoFID, done: k.done}
 	c.begin(t, m, k, false)
 	c.wait(k)
-	return k.err
+	err := k.err
+	k.reply = nil
+	idleCalls.Put(k)
+	return err
 }
 
 // beside runs f in a goroutine, unless the connection has ended. It returns false if the connection
@@ -227,8 +237,13 @@ func (c *conn) forget(fid uint32) {
 // fail ends a call with an error.
 func (k *call) fail(err error) {
 	k.err = err
+	k.complete()
+}
+
+// complete wakes the caller, if one waits. After that, the caller may use k for another request.
+func (k *call) complete() {
 	if k.done != nil {
-		close(k.done)
+		k.done <- struct{}{}
 	}
 }
 
@@ -336,15 +351,13 @@ func (c *conn) land(tag uint16, k *call) {
 		c.tags <- tag
 	}
 	c.waiting.Add(-k.waiters())
-	if k.done != nil {
-		close(k.done)
-	}
+	k.complete()
 }
 
 // keepsBody reports whether the reply keeps a part of its body, which therefore cannot be reused.
 func (k *call) keepsBody() bool {
 	switch k.reply.(type) {
-	case *Data, *Listed, *OpenedAt:
+	case *Data, *Listed:
 		return true
 	}
 	return false
@@ -372,7 +385,11 @@ func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	}
 	switch h.Type {
 	case k.kind.Reply():
-		return Parse(body, k.reply)
+		err := Parse(body, k.reply)
+		if o, ok := k.reply.(*OpenedAt); ok && n <= small {
+			o.Data = bytes.Clone(o.Data)
+		}
+		return err
 	case TypeError:
 		var e Error
 		if err := Parse(body, &e); err != nil {

@@ -51,14 +51,19 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.doubt(d, name)
 	if err != nil {
+		s.doubt(d, name)
 		return nil, err
 	}
 	n := s.nodeOf(d, name, &answer.Attr)
 	if n == nil || n.kind != fs.Regular {
+		s.doubt(d, name)
 		s.conn.forget(m.New)
 		return nil, linux.EIO
+	}
+	d.touch()
+	if d.names != nil {
+		d.names.listing = nil
 	}
 	n.learn(&answer.Attr, began, until)
 	s.remember(d, name, &answer.Attr, began, until)
@@ -279,7 +284,7 @@ func (s *FileSystem) readAt(fid uint32, p []byte, offset int64) (int, error) {
 	const most = 16 // maximum number of requests for one read at the same time
 	for at := 0; at < len(p) && len(calls) < most; at += unit {
 		part := p[at:min(len(p), at+unit)]
-		k := &call{reply: &Data{}, into: part, clunk: NoFID, done: make(chan struct{})}
+		k := &call{reply: &Data{}, into: part, clunk: NoFID, done: make(chan struct{}, 1)}
 		s.conn.begin(TypeRead, &Read{fid, uint64(offset) + uint64(at), uint32(len(part))}, k, at+unit < len(p) && len(calls)+1 < most)
 		calls = append(calls, k)
 	}
@@ -334,13 +339,16 @@ func (h *handle) WriteStorage(p []byte, offset int64) (int, error) {
 // writeAt writes to an open file. A long write is several requests at once.
 func (s *FileSystem) writeAt(fid uint32, p []byte, offset int64) (n int, err error) {
 	unit := int(s.conn.size - WriteRoom)
+	if 0 < len(p) && len(p) <= unit {
+		return s.writeOnce(fid, p, offset)
+	}
 	const most = 16 // maximum number of requests for one write at the same time
 	for n < len(p) {
 		var calls []*call
 		var counts [most]Count
 		for at := n; at < len(p) && len(calls) < most; at += unit {
 			part := p[at:min(len(p), at+unit)]
-			k := &call{reply: &counts[len(calls)], n: len(part), clunk: NoFID, done: make(chan struct{})}
+			k := &call{reply: &counts[len(calls)], n: len(part), clunk: NoFID, done: make(chan struct{}, 1)}
 			s.conn.begin(TypeWrite, &Write{fid, uint64(offset) + uint64(at), part}, k, false)
 			calls = append(calls, k)
 		}
@@ -366,6 +374,22 @@ func (s *FileSystem) writeAt(fid uint32, p []byte, offset int64) (n int, err err
 		err = linux.ENOSPC
 	}
 	return n, err
+}
+
+// writeOnce is writeAt for data that fits into one request.
+func (s *FileSystem) writeOnce(fid uint32, p []byte, offset int64) (int, error) {
+	var written Count
+	err := s.conn.call(TypeWrite, &Write{fid, uint64(offset), p}, &written)
+	switch n := int(written.Count); {
+	case err != nil:
+		return 0, err
+	case n > len(p):
+		return 0, linux.EIO
+	case n < len(p):
+		return n, linux.ENOSPC
+	default:
+		return n, nil
+	}
 }
 
 // written records that the file has been written to.

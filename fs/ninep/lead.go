@@ -56,14 +56,7 @@ func (c *conn) wait(k *call) {
 }
 
 // landed reports whether a call has ended.
-func (k *call) landed() bool {
-	select {
-	case <-k.done:
-		return true
-	default:
-		return false
-	}
-}
+func (k *call) landed() bool { return len(k.done) > 0 }
 
 // lead receives replies in the caller's goroutine until the reply to k has arrived. It does nothing if another
 // goroutine is receiving.

@@ -23,6 +23,7 @@ var (
 	size   = flag.Int("bytes", 1000, "size of a file")
 	rounds = flag.Int("rounds", 5, "how often each side has its turn")
 	loam   = flag.String("loam", "", "the loam command; built from ./cmd/loam by default")
+	old    = flag.String("old", "", "also measure this loam command, for example of an earlier version")
 	in     = flag.String("in", os.TempDir(), "where the folders are created")
 	cpu    = flag.Bool("cpu", false, "print CPU time, which depends less on the load; on Loam that of the program's process only, without the server")
 	cache  = flag.String("cache", "", "also measure a cache mode: none")
@@ -67,10 +68,10 @@ func run() error {
 		modes = append(modes, "rw,cache="+*cache)
 	}
 	for _, mode := range modes {
-		sides = append(sides, &side{name: "Loam, " + mode, command: func(phase, folder string) *exec.Cmd {
-			args := []string{"run", "--platform", "process", "--net", "none", "-v", folder + ":/tree:" + mode, program, "--"}
-			return exec.Command(*loam, append(args, arguments(phase, "/tree")...)...)
-		}})
+		sides = append(sides, onLoam("Loam, "+mode, *loam, mode))
+		if *old != "" {
+			sides = append(sides, onLoam("old Loam, "+mode, *old, mode))
+		}
 	}
 	before := load()
 	for range *rounds {
@@ -88,6 +89,14 @@ func run() error {
 func onLinux(name, path string) *side {
 	return &side{name: name, command: func(phase, folder string) *exec.Cmd {
 		return exec.Command(path, arguments(phase, folder)...)
+	}}
+}
+
+// onLoam returns the side of a program that runs on Loam, started by a loam command (the parameter loam).
+func onLoam(name, loam, mode string) *side {
+	return &side{name: name, command: func(phase, folder string) *exec.Cmd {
+		args := []string{"run", "--platform", "process", "--net", "none", "-v", folder + ":/tree:" + mode, program, "--"}
+		return exec.Command(loam, append(args, arguments(phase, "/tree")...)...)
 	}}
 }
 
@@ -174,6 +183,25 @@ func report(sides []*side, before string) {
 		}
 		fmt.Println()
 	}
+	for _, s := range sides[2:] {
+		bounds(s, sides[0], sides[1])
+	}
+}
+
+// trips is the number of round trips for which a program waits for each file.
+var trips = map[string]float64{"create": 2, "remove": 1}
+
+// bounds prints the least ratio that a phase can have on Loam: the time of the server's calls and of the round trips, divided by
+// the time on Linux. The time of a round trip is that of phase round without the server's call.
+func bounds(s, linux, calls *side) {
+	trip := s.median("round") - calls.median("round")
+	fmt.Printf("\n%s: a round trip takes %.2f µs", s.name, trip)
+	for _, phase := range phases {
+		if n := trips[phase]; n > 0 {
+			fmt.Printf("; the bound of %s is %.2f", phase, (calls.median(phase)+n*trip)/linux.median(phase))
+		}
+	}
+	fmt.Println()
 }
 
 // load returns the load average of the last minute.

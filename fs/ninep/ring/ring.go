@@ -73,6 +73,22 @@ type direction struct {
 	*header
 	data []byte
 	at   uint64
+	// seen is the receiver's position when the sender last loaded it. The sender loads it again only if the ring seems to be full,
+	// because each load after a change moves a cache line between the CPUs.
+	seen uint64
+}
+
+// space returns the number of bytes that can be sent, which is 0 if the ring is full. Errors: ErrPosition.
+func (d *direction) space() (uint64, error) {
+	if used := d.at - d.seen; used < room {
+		return room - used, nil
+	}
+	read := d.read.Load()
+	if d.at-read > room {
+		return 0, ErrPosition
+	}
+	d.seen = read
+	return room - (d.at - read), nil
 }
 
 // New returns an end of a connection in memory, which has Size bytes. second is true in one of the two processes. The
@@ -140,22 +156,22 @@ func (c *Conn) Write(p []byte) (int, error) {
 	d := &c.out
 	done := 0
 	for tries := 0; done < len(p); {
-		used := d.at - d.read.Load()
+		space, err := d.space()
 		switch {
-		case used > room:
-			return done, ErrPosition
-		case used == room && tries < looks:
+		case err != nil:
+			return done, err
+		case space == 0 && tries < looks:
 			tries++
 			c.Yield()
 			continue
-		case used == room:
+		case space == 0:
 			if err := c.Pause(); err != nil {
 				return done, err
 			}
 			continue
 		}
 		tries = 0
-		part := p[done:min(uint64(len(p)), uint64(done)+room-used, uint64(done)+piece)]
+		part := p[done:min(uint64(len(p)), uint64(done)+space, uint64(done)+piece)]
 		k := copy(d.data[d.at%room:], part)
 		copy(d.data, part[k:])
 		d.at += uint64(len(part))
