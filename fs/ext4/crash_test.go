@@ -71,6 +71,8 @@ type promise struct {
 	events int
 	files  map[string]string
 	later  map[string]bool // files that may have changed after this state became durable
+	labels *labels         // nil before the first promise
+	marked int             // the labels that are durable, an index of labels.history
 }
 
 // workload makes random changes, and sometimes calls fsync. It returns the promises in order. length returns the
@@ -84,17 +86,24 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 	files := map[string]string{}
 	mapped := mappings{memory: memtest.NewMemory(4), of: map[fs.Node]*mapping{}}
 	mapped.pages = cache.New(mapped.memory, cache.Limits{})
-	promises := []promise{{length(), map[string]string{}, map[string]bool{}}}
+	marks := newLabels(v, rnd)
+	promises := []promise{{length(), map[string]string{}, map[string]bool{}, marks, 0}}
 	for step := range 80 {
 		name := fmt.Sprintf("/d%d/f%d", rnd.IntN(3), rnd.IntN(6))
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
 		later[name] = true
-		switch rnd.IntN(14) {
+		switch rnd.IntN(18) {
+		case 14, 15, 16, 17:
+			if marks.change(t) {
+				p := promises[len(promises)-1]
+				promises = append(promises, promise{length(), p.files, maps.Clone(later), marks, len(marks.history) - 1})
+			}
 		case 12, 13: // only this file becomes durable, and its content is not moved
 			if files[name] != "" {
 				files[name] = syncOne(t, v, rnd, name, files[name])
-				p := promise{length(), maps.Clone(promises[len(promises)-1].files), maps.Clone(later)}
+				last := promises[len(promises)-1]
+				p := promise{length(), maps.Clone(last.files), maps.Clone(later), marks, last.marked}
 				p.files[name] = files[name]
 				delete(p.later, name)
 				promises = append(promises, p)
@@ -159,11 +168,7 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 		}
 		if rnd.IntN(8) == 0 {
 			must(t, s.Sync())
-			p := promise{length(), map[string]string{}, map[string]bool{}}
-			for name, content := range files {
-				p.files[name] = content
-			}
-			promises = append(promises, p)
+			promises = append(promises, promise{length(), maps.Clone(files), map[string]bool{}, marks, len(marks.history) - 1})
 		}
 	}
 	mapped.unmap(t)
@@ -285,6 +290,9 @@ func recovered(t *testing.T, d *memory.Device, want promise, where string) {
 		if string(got[:n]) != content {
 			t.Fatalf("%s: %s has %d bytes, and not what was synced", where, name, n)
 		}
+	}
+	if want.labels != nil {
+		want.labels.check(t, v, want.marked, where)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatalf("%s: close: %v", where, err)

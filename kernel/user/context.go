@@ -40,10 +40,11 @@ var (
 
 // Context holds the registers of one thread in ring 3. Only one goroutine may use it at a time, except for Kick and Bind.
 type Context struct {
-	page  *page
-	at    uint64 // physical address of page
-	space *Space
-	since uint64 // value of the time stamp counter at the last call of Spent, plus the time in park since then
+	page    *page
+	at      uint64 // physical address of page
+	space   *Space
+	since   uint64 // value of the time stamp counter at the last call of Spent, plus the time in park since then
+	counted uint64 // page.used at the last call of Spent
 
 	watches bool          // Watch is on
 	wanted  atomic.Uint64 // set of the CPUs that may run the thread, for rebind; 0: all
@@ -95,8 +96,8 @@ func (c *Context) Spent() (inside, outside uint64) {
 	now := amd64.Timestamp()
 	// The counters of two CPUs may differ by some ticks, so the time in ring 3 can exceed the whole time, or be negative.
 	whole := max(int64(now-c.since), 0)
-	user := min(max(int64(c.page.used), 0), whole)
-	c.since, c.page.used = now, 0
+	user := min(max(int64(c.page.used-c.counted), 0), whole)
+	c.since, c.counted = now, c.page.used
 	return uint64(user), uint64(whole - user)
 }
 

@@ -25,7 +25,7 @@ type page struct {
 
 	watched uint32     // not 0: enter compares seat, and returns vectorMoved in the cases that Context.Watch describes
 	placed  uint32     // number of the CPU on which enter last returned vectorMoved, plus one; 0: it never has
-	used    uint64     // ticks of the time stamp counter in ring 3 since the last call of Context.Spent, while the thread is not in ring 3
+	used    uint64     // ticks of the time stamp counter in ring 3, while the thread is not in ring 3
 	second  uint64     // physical address of the space's root table for ring 3; used if kernel.Isolated
 	vector  [2816]byte // memory written by XSAVE: all vector registers, or only the x87 state
 	wide    [16]wideRegister

@@ -20,8 +20,8 @@ import (
 // continue on the CPU of the seat, in exchange with the thread that runs there (kernel.CallMove). Two threads with sets never
 // exchange the same CPU in turn, because only one of them has the seat.
 //
-// A thread gives up its seat when it waits in a call (Rest), or when it has had the seat for a slice of time and another thread
-// waits for it. The seat then passes to the thread that has waited longest. A thread can lose its seat at any time outside of ring 3:
+// A thread gives up its seat when it waits in a call (Rest), or if another thread waits for the seat: when it has had the seat for a
+// slice of time, or when it has been outside of ring 3 for a while, for example to wait for a disk. The seat then passes to the thread that has waited longest. A thread can lose its seat at any time outside of ring 3:
 // page.seat is changed first, and Kick then makes the thread look at it.
 //
 // The slice begins when the thread that has got the seat continues, however long its goroutine was runnable before. A thread that
@@ -37,6 +37,10 @@ const (
 
 // slice is the time for which a thread keeps its seat while another thread waits for it.
 const slice = 3 * time.Millisecond
+
+// look is the interval at which the owner of a seat for which another thread waits is looked at. An owner that has been outside of ring 3
+// at two looks, and between them, loses the seat.
+const look = slice / 6
 
 // turn is the time after which threads that pass on a seat yield to other goroutines: the time slice of the Go scheduler.
 const turn = 10 * time.Millisecond
@@ -59,6 +63,19 @@ type seat struct {
 	began time.Time // when the turn began of the threads that pass on the seat
 	fresh bool      // the owner has waited for the seat, and has not continued yet
 	armed bool      // a timer will call expire
+	away  bool      // the owner was outside of ring 3 at the last look
+	used  uint64    // page.used of the owner at the last look
+}
+
+// absent looks at the owner, and reports whether it has been outside of ring 3 since the last look. Each entry to ring 3, and each return,
+// changes page.used.
+func (s *seat) absent() bool {
+	page := s.owner.page
+	used := atomic.LoadUint64(&page.used) // before the load of cpu: a thread that enters ring 3 changes cpu first
+	away := atomic.LoadUint32(&page.cpu) == 0
+	was := s.away && used == s.used
+	s.away, s.used = away, used
+	return was && away
 }
 
 // take gives a thread a free seat of its set, preferably the seat of the CPU here. It returns false if there is none. Then the
@@ -141,6 +158,7 @@ func (s *seats) proceed(c *Context, yielded bool) {
 	}
 	cpu := int(seat - 1)
 	own := &s.seats[cpu]
+	own.away = false
 	if own.fresh, own.since = false, time.Now(); yielded {
 		own.began = own.since
 	}
@@ -164,7 +182,7 @@ func (s *seats) unqueue(c *Context) {
 // give gives a thread the free seat of a CPU.
 func (s *seats) give(c *Context, cpu int) {
 	seat := &s.seats[cpu]
-	seat.owner, seat.since, seat.fresh = c, time.Now(), false
+	seat.owner, seat.since, seat.fresh, seat.away = c, time.Now(), false, false
 	c.arrival = 0
 	atomic.StoreUint32(&c.page.seat, uint32(cpu+1))
 }
@@ -194,15 +212,16 @@ func (s *seats) next(cpu int) (first *Context) {
 	return first
 }
 
-// arm makes expire run when the owner of the seat of a CPU has had it for a slice. If the seat is fresh, proceed calls arm later.
+// arm makes expire run at the next look, or when the owner of the seat of a CPU has had it for a slice. If the seat is fresh, proceed
+// calls arm later.
 func (s *seats) arm(cpu int) {
 	if seat := &s.seats[cpu]; !seat.armed && !seat.fresh {
 		seat.armed = true
-		time.AfterFunc(slice-time.Since(seat.since), func() { s.expire(cpu) })
+		time.AfterFunc(min(look, slice-time.Since(seat.since)), func() { s.expire(cpu) })
 	}
 }
 
-// expire passes the seat of a CPU on if its owner has had it for a slice and another thread waits for it.
+// expire passes the seat of a CPU on if another thread waits for it, and its owner has had it for a slice or is absent.
 func (s *seats) expire(cpu int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +229,7 @@ func (s *seats) expire(cpu int) {
 	seat.armed = false
 	switch {
 	case seat.fresh || s.next(cpu) == nil:
-	case time.Since(seat.since) < slice: // the seat has passed to another thread
+	case time.Since(seat.since) < slice && !seat.absent():
 		s.arm(cpu)
 	default:
 		old := seat.owner

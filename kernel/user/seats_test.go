@@ -27,6 +27,13 @@ func (c *Context) enters(cpu int) bool {
 	return seat == 0 || seat == uint32(cpu+1)
 }
 
+// compute makes threads look as if they were in ring 3 whenever they have a seat.
+func compute(threads ...*Context) {
+	for _, c := range threads {
+		atomic.StoreUint32(&c.page.cpu, 1)
+	}
+}
+
 // A thread takes the seat of its CPU if that is in its set, or else another one of its set. A seat has one owner.
 func TestSeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,6 +67,7 @@ func TestSeatPassesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s seats
 		all := []*Context{bound(2), bound(2), bound(2), bound(2)}
+		compute(all...)
 		for i, c := range all {
 			if s.take(c, 1) != (i == 0) {
 				t.Fatalf("thread %d", i)
@@ -116,11 +124,38 @@ func TestKickEndsWait(t *testing.T) {
 	})
 }
 
+// A thread that is outside of ring 3 for some time, for example because a page fault or a read waits for a disk, loses a seat for
+// which another thread waits. A thread that makes system calls keeps the seat for its slice.
+func TestSeatOfAbsent(t *testing.T) {
+	for _, calls := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var s seats
+			a, b := bound(1), bound(1)
+			s.take(a, 0)
+			s.take(b, 0)
+			began := time.Now()
+			for !b.enters(0) {
+				if time.Sleep(look / 5); calls {
+					atomic.AddUint64(&a.page.used, 1000) // a has entered ring 3, and has left it
+				}
+			}
+			passed, want := time.Since(began), 2*look
+			if calls {
+				want = slice
+			}
+			if passed > want+look/5 || passed < want || a.enters(0) {
+				t.Errorf("calls %v: the seat passes on after %v, want %v", calls, passed, want)
+			}
+		})
+	}
+}
+
 // A thread that has got a seat keeps it until its goroutine has continued and a slice has passed.
 func TestSliceBeginsInThread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s seats
 		a, b, c := bound(1), bound(1), bound(1)
+		compute(a, b, c)
 		s.take(a, 0)
 		s.take(b, 0)
 		s.take(c, 0)
@@ -143,6 +178,7 @@ func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s seats
 		all := []*Context{bound(1), bound(1), bound(1)}
+		compute(all...)
 		for _, c := range all {
 			s.take(c, 0)
 		}

@@ -56,5 +56,10 @@ func code(number int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), most)
 }
 
+// kernelWord returns the word at an address of the kernel. During a fault, AX is the address.
+//
+//go:noinline
+func kernelWord(addr uintptr) uint64 { return **(**uint64)(unsafe.Pointer(&addr)) }
+
 // addressOf returns the address of a variable on the heap.
 func addressOf(p *int) uintptr { return uintptr(unsafe.Pointer(p)) }

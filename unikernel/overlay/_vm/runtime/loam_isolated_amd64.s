@@ -7,11 +7,15 @@
 // Every exception and interrupt is stored on a stack in the entryArea, also if it occurs in ring 0. The code moves the
 // frame to the address in cpu_ist1, where the processor stores it on other CPUs, and continues with the
 // code for those. The processor uses the task state segment in the entryArea, so cpu_ist1 is only a variable.
+//
+// Ring 3 of any CPU may be able to read the entryArea. So the code stores no register of ring 0 there, except in a debug
+// exception, before it knows the ring. It clears all registers that it has stored, except SP of ring 3.
 
 #include "go_asm.h"
 #include "textflag.h"
 
 // Offsets of the fields of loam/kernel.cpu and loam/kernel.entryArea. A test compares them with the Go types.
+#define cpu_scratch	16
 #define cpu_stack	24
 #define cpu_crashEnd	40
 #define cpu_ist1	(48+0x24)
@@ -34,17 +38,16 @@
 #define page_debug	3584
 #define page_control	3616
 
-// Offsets from the address of a frame of the processor, with the error code and the vector, when AX was pushed too.
-#define moved_vector	8
-#define moved_code	16
-#define moved_ip	24
-#define moved_cs	32
-#define moved_flags	40
-#define moved_sp	48
-#define moved_ss	56
-
-// Offset of CS in a frame that begins with the vector, and offsets in a frame of the debug exception after two registers.
+// Offsets in a frame that begins with the vector.
+#define vector_vector	0
+#define vector_code	8
+#define vector_ip	16
 #define vector_cs	24
+#define vector_flags	32
+#define vector_sp	40
+#define vector_ss	48
+
+// Offsets in a frame of the debug exception after two registers.
 #define debug_ip	32
 #define debug_cs	40
 #define debug_flags	48
@@ -57,8 +60,10 @@
 #define stubDebug	1
 #define stubCall	128
 
-#define PUSH_REGISTERS \
-	PUSHQ	AX; PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
+#define PUSH_REGISTERS PUSHQ	AX; PUSH_OTHERS
+
+#define PUSH_OTHERS \
+	PUSHQ	CX; PUSHQ	DX; PUSHQ	BX; \
 	PUSHQ	BP; PUSHQ	SI; PUSHQ	DI; \
 	PUSHQ	R8; PUSHQ	R9; PUSHQ	R10; PUSHQ	R11; \
 	PUSHQ	R12; PUSHQ	R13; PUSHQ	R14; PUSHQ	R15
@@ -68,6 +73,16 @@
 	POPQ	R11; POPQ	R10; POPQ	R9; POPQ	R8; \
 	POPQ	DI; POPQ	SI; POPQ	BP; \
 	POPQ	BX; POPQ	DX; POPQ	CX; POPQ	AX
+
+// MOVE copies a frame that begins with the vector, at AX plus an offset, to the stack.
+#define MOVE(at) \
+	PUSHQ	(at+vector_ss)(AX); \
+	PUSHQ	(at+vector_sp)(AX); \
+	PUSHQ	(at+vector_flags)(AX); \
+	PUSHQ	(at+vector_cs)(AX); \
+	PUSHQ	(at+vector_ip)(AX); \
+	PUSHQ	(at+vector_code)(AX); \
+	PUSHQ	(at+vector_vector)(AX)
 
 // The pieces of code for the vectors, as in loamVectors (loam_entry_amd64.s).
 #define PUSH(n) BYTE $0x6a; BYTE $(n)
@@ -233,33 +248,30 @@ user:
 // trap moves the frame of an exception or interrupt to the address in cpu_ist1. The stack then is the same as if the
 // processor had used that address.
 trap:
+	TESTB	$3, vector_cs(SP)
+	JEQ	inner
 	PUSHQ	AX
-	TESTB	$3, moved_cs(SP)
-	JEQ	move
 enters:
 	SWAPGS
 	MOVQ	area_root(GS), AX
 	MOVQ	AX, CR3
 	MOVQ	area_cpu(GS), AX
 	WRGSBASEQ	AX
-move:
 	MOVQ	cpu_ist1(GS), AX
 	XCHGQ	AX, SP
-	PUSHQ	moved_ss(AX)
-	PUSHQ	moved_sp(AX)
-	PUSHQ	moved_flags(AX)
-	PUSHQ	moved_cs(AX)
-	PUSHQ	moved_ip(AX)
-	PUSHQ	moved_code(AX)
-	PUSHQ	moved_vector(AX)
-	MOVQ	0(AX), AX
-	TESTB	$3, vector_cs(SP)
-	JNE	outer
-	JMP	runtime·loamAnyTrap(SB)
-outer:
-	PUSH_REGISTERS
+	MOVE(8)
+	PUSHQ	0(AX)
+	MOVQ	$0, 0(AX)
+	PUSH_OTHERS
 	CLD
 	JMP	runtime·loamUserTrap(SB)
+inner:
+	MOVQ	AX, cpu_scratch(GS)
+	MOVQ	cpu_ist1(GS), AX
+	XCHGQ	AX, SP
+	MOVE(0)
+	MOVQ	cpu_scratch(GS), AX
+	JMP	runtime·loamAnyTrap(SB)
 
 // debug handles debug exceptions as the function of this name in loam_entry_amd64.s does.
 debug:
@@ -276,9 +288,13 @@ debug:
 	CMPQ	AX, $stubCall
 	JLS	delayed
 	POPQ	CX
-	JMP	move
+	POPQ	AX
+	MOVQ	$0, -8(SP)
+	MOVQ	$0, -16(SP)
+	JMP	inner
 stepped:
 	POPQ	CX
+	MOVQ	$0, -8(SP)
 	JMP	enters
 delayed:
 	XORL	AX, AX
@@ -286,6 +302,8 @@ delayed:
 	ORL	$flagResume, debug_flags(SP)
 	POPQ	CX
 	POPQ	AX
+	MOVQ	$0, -8(SP)
+	MOVQ	$0, -16(SP)
 	ADDQ	$16, SP
 	IRETQ
 lost:
