@@ -37,6 +37,11 @@ func (v *View) Change(p Place, c Change) error {
 	if err != nil {
 		return err
 	}
+	if c.Fields&SetSize != 0 {
+		if err := v.Tree.mayUse(p.Node, WriteOnly); err != nil {
+			return err
+		}
+	}
 	if err := p.Node.Change(c); err != nil {
 		return err
 	}

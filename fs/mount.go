@@ -48,13 +48,14 @@ func (p Place) writable() error {
 // mount is a file system mounted in the tree.
 type mount struct {
 	fs     FileSystem
-	guards Guarding      // fs, if it implements Guarding; otherwise nil
-	file   Node          // mounted instead of the root, if only one file or directory of fs is mounted
-	at     Place         // the mount point, which the mount covers; zero for the root of the tree
+	guards Guarding // fs, if it implements Guarding; otherwise nil
+	file   Node     // mounted instead of the root, if only one file or directory of fs is mounted
+	// at is the mount point, which the mount covers; nil for the root of the tree and for a mount that was never attached.
+	at     atomic.Pointer[Place]
 	device Device        // device number of the files in fs (st_dev)
 	flags  atomic.Uint32 // MountFlags
 	number uint32        // mounts are numbered in the order in which they are made
-	about  *Mounted      // set for mounts that programs make
+	about  *Mounted      // set for mounts that programs make; Tree.mu guards it in a mount that is attached
 
 	covered atomic.Bool // another file system is mounted on one of the files of this one
 }
@@ -90,6 +91,7 @@ type Tree struct {
 type common struct {
 	drivers sync.Map                // drivers of devices, from deviceKey to OpenDevice
 	watcher atomic.Pointer[Watcher] // the watcher; nil: none
+	lessor  atomic.Pointer[Lessor]  // see SetLessor; nil: none
 	cookies atomic.Uint32           // the newest value of Notice.Cookie
 	serial  atomic.Uint32           // number of the newest mount
 	// capabilitySets counts the calls that have set CapabilityXattr of a file, beginning with 1.
@@ -156,16 +158,25 @@ func readOnlyFlag(on bool) MountFlags {
 func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.prepare(m, flags)
+	t.attach(m, t.cross(at), maps.Clone(*t.mounts.Load()))
+}
+
+// prepare sets the number, the device and the flags of a new mount.
+func (t *Tree) prepare(m *mount, flags MountFlags) {
 	m.number = t.serial.Add(1)
 	m.flags.Store(uint32(flags))
 	m.guards, _ = m.fs.(Guarding)
 	if m.device == (Device{}) {
 		m.device = deviceOf(m.fs, m.number)
 	}
-	table := maps.Clone(*t.mounts.Load())
-	m.at = t.cross(at)
-	m.at.mount.covered.Store(true)
-	table[m.at] = m
+}
+
+// attach makes a mount cover a place, in a new table of all mounts. The caller holds mu.
+func (t *Tree) attach(m *mount, at Place, table map[Place]*mount) {
+	m.at.Store(&at)
+	at.mount.covered.Store(true)
+	table[at] = m
 	t.mounts.Store(&table)
 }
 
@@ -184,10 +195,11 @@ func (t *Tree) cross(p Place) Place {
 // parent returns the parent of a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
 	for p == p.mount.root() {
-		if p.mount.at.mount == nil { // the root of this tree, or of a tree that this one is a copy of
+		at := p.mount.at.Load()
+		if at == nil { // the root of this tree, or of a tree that this one is a copy of; or of a detached mount
 			return p
 		}
-		p = p.mount.at
+		p = *at
 	}
 	d, err := p.directory()
 	if err != nil {

@@ -170,7 +170,9 @@ func (v *View) open(p Place, flags Flags, from origin) (*File, error) {
 	case Fifo, Socket:
 		return nil, linux.ENXIO
 	default:
-		h, err = v.openNode(p.Node, flags)
+		if err = v.Tree.mayUse(p.Node, flags); err == nil {
+			h, err = v.openNode(p.Node, flags)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -33,24 +33,6 @@ func (m *mount) has(f MountFlags) bool { return MountFlags(m.flags.Load())&f != 
 // On reports whether the place is reached through a mount with one of the flags.
 func (p Place) On(f MountFlags) bool { return p.mount.has(f) }
 
-// Attach mounts a file system on a directory, as described by about. Errors: ENOTDIR.
-func (t *Tree) Attach(about Mounted, f FileSystem, at Place) error {
-	if _, err := at.directory(); err != nil {
-		return err
-	}
-	t.mount(&mount{fs: f, about: &about}, at, about.Flags)
-	return nil
-}
-
-// Again mounts the file system of a place on a directory, as described by about. Errors: ENOTDIR.
-func (t *Tree) Again(about Mounted, from, at Place) error {
-	if _, err := at.directory(); err != nil {
-		return err
-	}
-	t.mount(&mount{fs: from.mount.fs, device: from.mount.device, about: &about}, at, about.Flags)
-	return nil
-}
-
 // Bind makes a file or directory visible at another place of the same type (MS_BIND). The flags of the mount that contains
 // the source apply to the new mount. Mounts below the source are not visible at the other place. Errors: ENOTDIR; EINVAL for
 // a file outside of every tree.
@@ -69,7 +51,7 @@ func (t *Tree) Bind(about Mounted, from, at Place) error {
 
 // Remount replaces the flags of the mount whose root is p. Errors: EINVAL if p is not the root of a mount.
 func (t *Tree) Remount(p Place, flags MountFlags) error {
-	if p != p.mount.root() {
+	if !p.IsMountRoot() {
 		return linux.EINVAL
 	}
 	p.mount.flags.Store(uint32(flags))
@@ -82,27 +64,30 @@ func (t *Tree) Unmount(p Place) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case p != p.mount.root():
+	case !p.IsMountRoot():
 		return linux.EINVAL
 	case p.mount == t.root:
 		return linux.EBUSY
 	}
 	table := maps.Clone(*t.mounts.Load())
-	if table[p.mount.at] != p.mount {
-		return linux.EINVAL // another thread has removed it
+	at := p.mount.at.Load()
+	if at == nil || table[*at] != p.mount {
+		return linux.EINVAL // it was never attached, or another thread has removed it
 	}
 	for _, other := range table {
-		if other.at.mount == p.mount {
+		if other.at.Load().mount == p.mount {
 			return linux.EBUSY
 		}
 	}
-	delete(table, p.mount.at)
+	delete(table, *at)
 	t.mounts.Store(&table)
 	return nil
 }
 
 // Mounted returns the mounts that programs have made, in the order in which they were made.
 func (t *Tree) Mounted() []Mounted {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	var made []*mount
 	for _, m := range *t.mounts.Load() {
 		if m.about != nil {
@@ -140,8 +125,9 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 	table := make(map[Place]*mount, len(old))
 	for at, m := range old {
 		n := copies[m]
-		n.at = moved(at)
-		table[n.at] = n
+		place := moved(at)
+		n.at.Store(&place)
+		table[place] = n
 	}
 	c = &Tree{common: t.common, root: copies[t.root]}
 	c.mounts.Store(&table)

@@ -44,8 +44,8 @@ func TestUnmount(t *testing.T) {
 	v, at := mountTest(t)
 	about := fs.Mounted{Source: "x", Path: "/a", Kind: "tmpfs", Flags: fs.ReadOnlyMount}
 	sameErrors(t, map[string][2]error{
-		"on a file": {v.Tree.Attach(about, memfs.New(memfs.Config{}), at("/a/f")), linux.ENOTDIR},
-		"mount":     {v.Tree.Attach(about, memfs.New(memfs.Config{}), at("/a")), nil},
+		"on a file": {v.Tree.Move(v.Tree.Detached(about, memfs.New(memfs.Config{})), at("/a/f"), "/a/f"), linux.EINVAL},
+		"mount":     {v.Tree.Move(v.Tree.Detached(about, memfs.New(memfs.Config{})), at("/a"), "/a"), nil},
 	})
 	_, err := v.Lookup(v.Root, "/a/f", true)
 	sameErrors(t, map[string][2]error{
@@ -57,7 +57,7 @@ func TestUnmount(t *testing.T) {
 	if err := v.Mkdir(v.Root, "/a/c", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := v.Tree.Attach(fs.Mounted{Path: "/a/c", Kind: "tmpfs"}, memfs.New(memfs.Config{}), at("/a/c")); err != nil {
+	if err := v.Tree.Move(v.Tree.Detached(fs.Mounted{Kind: "tmpfs"}, memfs.New(memfs.Config{})), at("/a/c"), "/a/c"); err != nil {
 		t.Fatal(err)
 	}
 	if list := v.Tree.Mounted(); len(list) != 2 || list[0] != (fs.Mounted{Source: "x", Path: "/a", Kind: "tmpfs"}) || list[1].Path != "/a/c" {
@@ -116,7 +116,7 @@ func TestBind(t *testing.T) {
 // The mounts of a copy of a tree change independently of the tree.
 func TestCopy(t *testing.T) {
 	v, at := mountTest(t)
-	if err := v.Tree.Attach(fs.Mounted{Path: "/m"}, memfs.New(memfs.Config{}), at("/m")); err != nil {
+	if err := v.Tree.Move(v.Tree.Detached(fs.Mounted{}, memfs.New(memfs.Config{})), at("/m"), "/m"); err != nil {
 		t.Fatal(err)
 	}
 	if err := v.Mkdir(v.Root, "/m/x", 0o755); err != nil {
@@ -138,7 +138,7 @@ func TestCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Attach(fs.Mounted{Path: "/a"}, memfs.New(memfs.Config{}), place); err != nil {
+	if err := tree.Move(tree.Detached(fs.Mounted{}, memfs.New(memfs.Config{})), place, "/a"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.Lookup(w.Root, "/a/f", true)

@@ -275,7 +275,11 @@ func (v *View) Path(p Place) (string, error) {
 // nameIn returns the name of the directory p in its parent directory (the parameter up).
 func (v *View) nameIn(up, p Place) (string, bool) {
 	for p.mount != up.mount {
-		p = p.mount.at
+		at := p.mount.at.Load()
+		if at == nil { // another thread moves the mount
+			return "", false
+		}
+		p = *at
 	}
 	dir, err := up.directory()
 	if err != nil {

@@ -114,7 +114,7 @@ func (m *Map) advise(r *Region, start, end uint64, advice int) error {
 	}
 	edit := advised[advice]
 	if flags := r.flags&^edit[0] | edit[1]; flags != r.flags {
-		if m.regions.count+m.splits(start, end) > MaxRegions {
+		if m.regions.count+m.splits(start, end) > m.account.MaxRegions() {
 			return linux.ENOMEM
 		}
 		m.change(start, end, func(r *Region) { r.flags = flags })

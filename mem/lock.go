@@ -92,7 +92,7 @@ func (m *Map) setLocked(start, end uint64, set Flags) error {
 		}
 		to := min(end, r.end)
 		if flags := r.flags&^(Locked|LockOnFault) | set; flags != r.flags && !r.has(Special) {
-			if m.regions.count+m.splits(start, to) > MaxRegions {
+			if m.regions.count+m.splits(start, to) > m.account.MaxRegions() {
 				return linux.ENOMEM
 			}
 			m.change(start, to, func(r *Region) { r.flags = flags })

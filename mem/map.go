@@ -7,9 +7,6 @@ import (
 	"loam/abi/linux"
 )
 
-// MaxRegions is the maximum number of regions of a map, Linux's default of vm.max_map_count.
-const MaxRegions = 65530
-
 // Infinite is a limit that allows any size (RLIM_INFINITY).
 const Infinite = ^uint64(0)
 

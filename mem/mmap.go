@@ -69,7 +69,7 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 	}
 	m.lock()
 	defer m.unlock()
-	if m.regions.count > MaxRegions {
+	if m.regions.count > m.account.MaxRegions() {
 		return 0, false, linux.ENOMEM
 	}
 	if addr, err = m.choose(q, size); err != nil {
@@ -142,7 +142,7 @@ func (m *Map) attributes(q Request, size uint64) (Flags, error) {
 	if q.Flags&MapGrowsDown != 0 {
 		flags |= GrowsDown
 	}
-	if q.Flags&MapNoReserve != 0 && m.account.Rule != Never {
+	if q.Flags&MapNoReserve != 0 && m.account.Rule() != Never {
 		flags |= NoReserve
 	}
 	if q.Special {
@@ -170,7 +170,7 @@ func forbidden(q Request, flags Flags) error {
 
 // put inserts a new region after checking the limits and charging the account. It unmaps existing regions in its range.
 func (m *Map) put(r *Region) error {
-	if m.regions.count+m.splits(r.start, r.end) > MaxRegions {
+	if m.regions.count+m.splits(r.start, r.end) > m.account.MaxRegions() {
 		return linux.ENOMEM
 	}
 	if err := m.room(r.size(), m.mapped(r.start, r.end), r.prot, r.flags); err != nil {
@@ -261,7 +261,7 @@ func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool
 // punchesTooMany reports whether unmapping a range would split a region and so exceed MaxRegions.
 func (m *Map) punchesTooMany(start, end uint64) bool {
 	r := m.regions.at(start)
-	return r != nil && r.start < start && r.end > end && m.regions.count >= MaxRegions
+	return r != nil && r.start < start && r.end > end && m.regions.count >= m.account.MaxRegions()
 }
 
 // populate makes the pages of a range present, and writable in writable regions. It stops at the first page for which

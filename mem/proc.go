@@ -65,7 +65,7 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 }
 
 // appendNumber appends a number with at least width digits. If it has fewer, the character pad precedes it. Package fmt
-// needs several times as long, and smaps has twenty numbers for each of up to MaxRegions regions.
+// needs several times as long, and smaps has twenty numbers for each region.
 func appendNumber(b []byte, n uint64, base int, pad byte, width int) []byte {
 	var digits [20]byte
 	d := strconv.AppendUint(digits[:0], n, base)

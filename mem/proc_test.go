@@ -112,7 +112,9 @@ func TestOvercommit(t *testing.T) {
 		{mem.Never, []mem.Request{fits, fits}, linux.ENOMEM, 60},
 		{mem.Never, []mem.Request{loose}, linux.ENOMEM, 0},
 	} {
-		account := &mem.Account{Rule: test.rule, Total: 100, Limit: 100}
+		account := &mem.Account{Total: 100}
+		account.SetRule(test.rule)
+		account.SetRatio(100)
 		m, _ := limited(noLimits(), account)
 		var err error
 		for _, q := range test.requests {

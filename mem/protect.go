@@ -78,7 +78,7 @@ func (m *Map) reprotect(r *Region, start, end uint64, prot Prot) error {
 	switch {
 	case prot&Write != 0 && !r.data() && isData(prot, flags) && exceeds(m.sizes.data, size, m.limits.Data):
 		return linux.ENOMEM
-	case m.regions.count+m.splits(start, end) > MaxRegions:
+	case m.regions.count+m.splits(start, end) > m.account.MaxRegions():
 		return linux.ENOMEM
 	case prot&Write != 0 && r.prot&Write == 0 && !r.has(Charged|SharedRegion|NoReserve|Special):
 		if err := m.account.charge(pages); err != nil {

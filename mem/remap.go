@@ -135,7 +135,7 @@ func (m *Map) extend(r *Region, q remap) bool {
 
 // move maps the range at another address, moves its pages there, and unmaps the old range.
 func (m *Map) move(r *Region, q remap) (uint64, error) {
-	if m.regions.count+3 > MaxRegions {
+	if m.regions.count+3 > m.account.MaxRegions() {
 		return 0, linux.ENOMEM
 	}
 	to, err := m.target(r, q)

@@ -52,12 +52,17 @@ type System struct {
 	terminals tty.System
 	flocks    lock.Table // locks of flock(2)
 	ranges    lock.Table // locks of fcntl(2)
+	leases    lock.Leases
 	watchers  event.Watchers
 	queues    mqueue.State
 	direct    atomic.Bool // a file was opened with O_DIRECT
 
 	newMemoryFS func(memfs.Config) *memfs.FileSystem // see Options.NewMemory
 }
+
+// Inet returns the settings of the network, and Pipes the settings of pipes.
+func (s *System) Inet() *inet.Network { return &s.inet }
+func (s *System) Pipes() *pipe.System { return &s.pipes }
 
 // place holds the root, the working directory and the umask of a process in the file tree.
 type place struct {

@@ -250,9 +250,11 @@ func (p *Process) fileControl(o *file.Description, fd, cmd, arg int) (int, Errno
 		case !ok:
 			return -1, linux.EBADF
 		case cmd == linux.F_SETPIPE_SZ:
-			return e.Resize(arg, p.may(linux.CAP_SYS_RESOURCE))
+			return e.Resize(arg, p.pipeCreator())
 		}
 		return e.Capacity(), 0
+	case linux.F_SETLEASE, linux.F_GETLEASE:
+		return p.lease(o, fd, cmd, arg)
 	case linux.F_NOTIFY:
 		return p.unnotify(o, arg)
 	case linux.F_ADD_SEALS, linux.F_GET_SEALS:

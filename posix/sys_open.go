@@ -129,7 +129,11 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	}
 	if err != nil {
 		p.reportMissed(at, path, file.ToErrno(err))
-		return -1, file.ToErrno(err)
+		again, errno := p.endLease(err, flags)
+		if again {
+			return p.OpenAt(dirfd, path, flags, mode)
+		}
+		return -1, errno
 	}
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
 }
@@ -182,7 +186,11 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 	case *treeFile:
 		again, err := p.sight().OpenPlace(f.Place(), fs.Flags(flags))
 		if err != nil {
-			return -1, file.ToErrno(err)
+			repeat, errno := p.endLease(err, flags)
+			if repeat {
+				return p.openAgain(fd, flags)
+			}
+			return -1, errno
 		}
 		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
 	case *tty.Slave:

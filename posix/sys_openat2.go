@@ -6,7 +6,6 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/file"
 )
 
 // OpenHow is struct open_how of openat2(2).
@@ -88,7 +87,11 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	}
 	f, err := v.Within(at, bounds).Open(at, path, fs.Flags(how.Flags), fs.Mode(how.Mode))
 	if err != nil {
-		return -1, file.ToErrno(err)
+		again, errno := p.endLease(err, int(how.Flags))
+		if again {
+			return p.OpenAt2(dirfd, path, how)
+		}
+		return -1, errno
 	}
 	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(from, f, int(how.Flags))}, int(how.Flags))
 }

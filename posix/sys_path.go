@@ -268,7 +268,11 @@ func (p *Process) Truncate(path string, size int64) Errno {
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno
 	}
-	return file.ToErrno(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}))
+	again, errno := p.endLease(v.Change(place, fs.Change{Fields: fs.SetSize, Size: size}), 0)
+	if again {
+		return p.Truncate(path, size)
+	}
+	return errno
 }
 
 // Statfs implements statfs(2).

@@ -11,12 +11,15 @@ import (
 // Calls on pipes: see posix/pipe.
 
 // Pipe2 implements pipe2(2). It returns the read end and the write end, in this order. Errors: EINVAL,
-// EMFILE.
+// EMFILE, ENFILE.
 func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 	if flags&^(linux.O_CLOEXEC|linux.O_NONBLOCK|linux.O_DIRECT) != 0 {
 		return fds, linux.EINVAL
 	}
-	reader, writer := pipe.New(uint64(p.serial.Next()))
+	reader, writer, errno := p.pipes.New(uint64(p.serial.Next()), p.pipeCreator())
+	if errno != 0 {
+		return fds, errno
+	}
 	writer.SetFlags(fs.Flags(flags))
 	cloexec := flags&linux.O_CLOEXEC != 0
 	if fds[0], errno = p.installWith(reader, flags&linux.O_NONBLOCK|linux.O_RDONLY, cloexec); errno != 0 {
@@ -29,12 +32,18 @@ func (p *Process) Pipe2(flags int) (fds [2]int, errno Errno) {
 	return fds, errno
 }
 
+// pipeCreator describes the caller as the creator of a pipe.
+func (p *Process) pipeCreator() pipe.Creator {
+	resource := p.may(linux.CAP_SYS_RESOURCE)
+	return pipe.Creator{UID: p.Identity().UID, Resource: resource, Unlimited: resource || p.may(linux.CAP_SYS_ADMIN)}
+}
+
 // openFIFO opens a FIFO. Errors: ENXIO, EINTR, EMFILE, EINVAL for O_DIRECT, which only F_SETFL can set.
 func (p *Process) openFIFO(node fs.Node, flags int) (int, Errno) {
 	if flags&linux.O_DIRECT != 0 {
 		return -1, linux.EINVAL
 	}
-	e, errno := p.pipes.OpenFIFO(node, flags, p.Waiting())
+	e, errno := p.pipes.OpenFIFO(node, flags, p.pipeCreator(), p.Waiting())
 	if errno != 0 {
 		return -1, errno
 	}

@@ -87,7 +87,7 @@ func (p *Process) Bind(fd int, a Address) Errno {
 	if p.who == nil || p.may(linux.CAP_NET_BIND_SERVICE) {
 		return s.Bind(a)
 	}
-	return inet.BindUnprivileged(s, a)
+	return p.inet.BindUnprivileged(s, a)
 }
 
 // Listen implements listen(2). Errors: EBADF, ENOTSOCK, and EOPNOTSUPP for a socket without
@@ -97,7 +97,7 @@ func (p *Process) Listen(fd, backlog int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return s.Listen(int(min(uint(backlog), linux.SOMAXCONN))) // a negative backlog is a large one, as on Linux
+	return s.Listen(int(min(uint(backlog), uint(p.inet.Backlog.Load())))) // a negative backlog is a large one, as on Linux
 }
 
 // Accept4 implements accept4(2). It also returns the peer's address. On a blocking socket it waits for a

@@ -26,6 +26,7 @@ func (f *treeFile) Close() {
 	all := lock.Whole(f, false)
 	f.p.ranges.Release(f.Place().Node, all)
 	f.p.flocks.Release(f.Place().Node, all)
+	f.p.leases.Release(f.p.sight().Tree, f.Place().Node, f)
 	f.File.Close()
 }
 

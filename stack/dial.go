@@ -92,7 +92,7 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 	local, err := s.parseLocal(network, address, 't')
 	if err == nil {
 		var l *TCPListener
-		if l, err = s.ListenTCP(local, MaxBacklog, TCPOptions{ReuseAddr: true, V6Only: network == "tcp6"}); err == nil {
+		if l, err = s.ListenTCP(local, defaultBacklog, TCPOptions{ReuseAddr: true, V6Only: network == "tcp6"}); err == nil {
 			return l, nil
 		}
 	}

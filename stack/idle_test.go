@@ -28,7 +28,7 @@ func idleConnections(t testing.TB, n int) (bytes int) {
 	defer p.b.Close()
 	defer p.a.Close()
 	link.Track(false)
-	l := mustListen(t, p.b, 80, stack.MaxBacklog)
+	l := mustListen(t, p.b, 80, 4096)
 	open := func() (client, server net.Conn) {
 		client, err := p.a.Dial("tcp", "10.0.0.2:80")
 		if err != nil {

@@ -53,8 +53,8 @@ const (
 	maxHalfOpen = 1024
 )
 
-// MaxBacklog is the largest backlog, in connections (net.core.somaxconn).
-const MaxBacklog = 4096
+// MaxBacklog is the largest backlog, in connections. defaultBacklog is the backlog of Stack.Listen.
+const MaxBacklog, defaultBacklog = 1<<16 - 1, 4096
 
 // Listen starts to accept connections. backlog is clamped to 1..MaxBacklog. Errors:
 // ErrInvalid if the binding is already used, ErrInUse, ErrClosed.

@@ -5,13 +5,12 @@ import (
 	"time"
 
 	"loam/abi/linux"
-	"loam/fs"
-	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
 	"loam/posix/file"
 	"loam/task/futexcall"
 	"loam/task/ipc"
+	"loam/task/mount"
 	"loam/task/privilege"
 	"loam/task/rseq"
 	"loam/task/schedule"
@@ -77,6 +76,9 @@ func addFamilies() {
 		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) {
 			return serve(t.process.system.futexes, callTask{t}, a)
 		}
+	}
+	for number, serve := range mount.Calls {
+		served[number] = func(t *Task, a call.Args) (uint64, linux.Errno) { return serve(t.caller, a) }
 	}
 	served[linux.SYS_PTRACE] = func(t *Task, a call.Args) (uint64, linux.Errno) { return trace.Call(traceTask{t}, a) }
 	served[linux.SYS_SECCOMP] = func(t *Task, a call.Args) (uint64, linux.Errno) { return seccomp.Call(callTask{t}, a) }
@@ -263,31 +265,8 @@ var miscCalls = map[int]serveFunc{
 	linux.SYS_SYSINFO:       sysinfo,
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
-	linux.SYS_MOUNT:         mount,
-	linux.SYS_UMOUNT2: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		target, errno := t.caller.Memory.String(a.A1, fs.MaxPath)
-		if errno == 0 {
-			errno = t.caller.Process.Unmount(target, number(a.A2))
-		}
-		return 0, errno
-	},
-	linux.SYS_VHANGUP:    vhangup,
-	linux.SYS_MEMBARRIER: membarrier,
-}
-
-// mount implements mount(2). The options of a file system are at most a page.
-func mount(t *Task, a call.Args) (uint64, linux.Errno) {
-	var texts [4]string // source, target, type, options; all but the target may be missing
-	for i, addr := range [...]uint64{a.A1, a.A2, a.A3, a.A5} {
-		if addr == 0 && i != 1 {
-			continue
-		}
-		var errno linux.Errno
-		if texts[i], errno = t.caller.Memory.String(addr, mem.PageSize); errno != 0 {
-			return 0, errno
-		}
-	}
-	return 0, t.caller.Process.Mount(texts[0], texts[1], texts[2], a.A4, texts[3])
+	linux.SYS_VHANGUP:       vhangup,
+	linux.SYS_MEMBARRIER:    membarrier,
 }
 
 // setName returns the implementation of sethostname(2) or setdomainname(2). The function set stores the new name. There

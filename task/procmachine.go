@@ -9,10 +9,12 @@ import (
 
 	"loam/fs"
 	"loam/mem"
+	"loam/posix"
 	"loam/posix/mqueue"
 	"loam/task/account"
 	"loam/task/limit"
 	"loam/task/procfs"
+	"loam/task/setting"
 )
 
 // This file makes the files of /proc that describe the machine, from the state of its processes and its memory.
@@ -66,18 +68,18 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 	}
 	maps.Copy(files, procfs.Settings())
 	maps.Copy(files, s.ipc.Files())
-	for name, value := range map[string]int{
-		"queues_max": mqueue.MaxQueues, "msg_max": mqueue.MaxMessages, "msgsize_max": mqueue.MaxSize,
-		"msg_default": mqueue.MaxMessages, "msgsize_default": mqueue.MaxSize,
-	} {
-		files["sys/fs/mqueue/"+name] = func() string { return fmt.Sprintln(value) }
-	}
+	maps.Copy(files, mqueue.Files())
 	return files
+}
+
+// Settings returns the files of /proc/sys that root may write, by path below /proc, for the system of p.
+func (s *System) Settings(p *posix.Process) map[string]setting.Setting {
+	return setting.All(&s.account, p)
 }
 
 // figures returns the figures of the machine as they are now.
 func (s *System) figures(f Figures) *procfs.Figures {
-	r := &procfs.Figures{CPUs: s.config.CPUs, Up: s.monotonic(), Busy: f.Busy(), Committed: uint64(max(s.account.Committed(), 0)), Killed: s.killed.Load(), Blocks: s.Blocks.Use()}
+	r := &procfs.Figures{CPUs: s.config.CPUs, Up: s.monotonic(), Busy: f.Busy(), Committed: uint64(max(s.account.Committed(), 0)), CommitLimit: uint64(s.account.Limit()), Killed: s.killed.Load(), Blocks: s.Blocks.Use()}
 	r.Total, r.Free = f.Memory()
 	r.Private, r.Files, r.Dirty = s.memoryUse()
 	s.mu.Lock()

@@ -107,3 +107,27 @@ func TestLinuxPrivilegedPorts(t *testing.T) {
 	asRoot(t, "only root binds them on the host")
 	compareC(t, "ports")
 }
+
+// The pages of all pipes of a user are limited as on Linux.
+func TestLinuxPipeQuota(t *testing.T) {
+	asRoot(t, "it becomes another user")
+	compareC(t, "pipequota")
+}
+
+// Files of /proc/sys are written as on Linux, and the new values have an effect.
+func TestLinuxSettings(t *testing.T) {
+	asRoot(t, "it creates namespaces and becomes another user")
+	compareC(t, "sysctl")
+}
+
+// File systems are mounted by fsopen(2) and the calls that belong to it, and mounts are moved, as on Linux.
+func TestLinuxNewMounts(t *testing.T) {
+	asRoot(t, "only root mounts on the host")
+	compareC(t, "newmount")
+}
+
+// Leases of files are given, broken and reported as on Linux.
+func TestLinuxLeases(t *testing.T) {
+	asRoot(t, "it becomes another user")
+	compareC(t, "lease")
+}

@@ -49,6 +49,7 @@ const (
 	F_OWNER_TID         = 0
 	F_GETPIPE_SZ        = 0x408
 	F_GET_SEALS         = 0x40a
+	F_GETLEASE          = 0x401
 	F_NOTIFY            = 0x402
 	F_OFD_GETLK         = 36
 	F_OFD_SETLK         = 37
@@ -61,6 +62,7 @@ const (
 	F_SEAL_WRITE        = 8
 	F_SETFD             = 2
 	F_SETFL             = 4
+	F_SETLEASE          = 0x400
 	F_SETLK             = 6
 	F_SETLKW            = 7
 	F_SETOWN            = 8

@@ -1,9 +1,48 @@
 package linux
 
-// Flags of mount(2) and umount2(2).
+// Flags of mount(2), umount2(2), fsopen(2) and the calls that belong to them.
 //
-// headers: sys/mount.h
+// headers: sys/mount.h fcntl.h
 const (
+	AT_RECURSIVE = 0x8000
+
+	FSCONFIG_CMD_CREATE      = 6
+	FSCONFIG_CMD_RECONFIGURE = 7
+	FSCONFIG_SET_BINARY      = 2
+	FSCONFIG_SET_FD          = 5
+	FSCONFIG_SET_FLAG        = 0
+	FSCONFIG_SET_PATH        = 3
+	FSCONFIG_SET_PATH_EMPTY  = 4
+	FSCONFIG_SET_STRING      = 1
+
+	FSMOUNT_CLOEXEC         = 1
+	FSOPEN_CLOEXEC          = 1
+	FSPICK_CLOEXEC          = 1
+	FSPICK_EMPTY_PATH       = 8
+	FSPICK_NO_AUTOMOUNT     = 4
+	FSPICK_SYMLINK_NOFOLLOW = 2
+
+	MOUNT_ATTR_IDMAP        = 0x100000
+	MOUNT_ATTR_NOATIME      = 0x10
+	MOUNT_ATTR_NODEV        = 4
+	MOUNT_ATTR_NODIRATIME   = 0x80
+	MOUNT_ATTR_NOEXEC       = 8
+	MOUNT_ATTR_NOSUID       = 2
+	MOUNT_ATTR_NOSYMFOLLOW  = 0x200000
+	MOUNT_ATTR_RDONLY       = 1
+	MOUNT_ATTR_SIZE_VER0    = 32
+	MOUNT_ATTR_STRICTATIME  = 0x20
+	MOUNT_ATTR__ATIME       = 0x70
+	MOVE_MOUNT_F_AUTOMOUNTS = 2
+	MOVE_MOUNT_F_EMPTY_PATH = 4
+	MOVE_MOUNT_F_SYMLINKS   = 1
+	MOVE_MOUNT_SET_GROUP    = 0x100
+	MOVE_MOUNT_T_AUTOMOUNTS = 0x20
+	MOVE_MOUNT_T_EMPTY_PATH = 0x40
+	MOVE_MOUNT_T_SYMLINKS   = 0x10
+	OPEN_TREE_CLOEXEC       = 0x80000
+	OPEN_TREE_CLONE         = 1
+
 	MNT_DETACH      = 2
 	MNT_EXPIRE      = 4
 	MNT_FORCE       = 1

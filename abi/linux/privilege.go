@@ -65,6 +65,7 @@ const (
 	CAP_IPC_OWNER        = 15
 	CAP_KILL             = 5
 	CAP_LAST_CAP         = 40
+	CAP_LEASE            = 28
 	CAP_LINUX_IMMUTABLE  = 9
 	CAP_MAC_OVERRIDE     = 32
 	CAP_MKNOD            = 27

@@ -99,8 +99,11 @@ type settingHandle struct {
 	set func(text string) error
 }
 
-// WriteAt implements fs.Handle. Each write has the whole new text.
+// WriteAt implements fs.Handle. Each write has the whole new text; an empty write has no effect.
 func (h settingHandle) WriteAt(p []byte, _ int64) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
 	if err := h.set(string(p)); err != nil {
 		return 0, err
 	}

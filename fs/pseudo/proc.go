@@ -56,8 +56,8 @@ type Process struct {
 	Listed bool
 	// Writable says that /proc and /sys are mounted for writing.
 	Writable bool
-	// Settings are files of /sys that root may write, by path. They replace files of this package.
-	Settings map[string]Setting
+	// Settings are files of /sys that root may write, by path, and Sysctls files of /proc. They replace files of this package.
+	Settings, Sysctls map[string]Setting
 	// Replaced holds files about the machine, by path, that other functions generate instead of this package, or in addition.
 	Replaced map[string]func() string
 	// Congestions are the names of TCP congestion control algorithms, the default first; empty: no such
@@ -70,7 +70,7 @@ type Process struct {
 // self is a link to it.
 func Proc(p Process) *FileSystem {
 	f := New(ProcMagic)
-	f.replaced = maps.Clone(p.Replaced)
+	f.replaced, f.settings = maps.Clone(p.Replaced), p.Sysctls
 	f.Link("mounts", func() string { return "self/mounts" })
 	if p.Processes != nil {
 		f.Extend(p.Processes)
@@ -89,6 +89,9 @@ func Proc(p Process) *FileSystem {
 	p.settings(f)
 	for _, path := range slices.Sorted(maps.Keys(f.replaced)) { // these files replace no file of this package
 		f.File(path, f.replaced[path])
+	}
+	for path, s := range inOrder(p.Sysctls) {
+		f.setting(path, s)
 	}
 	return f
 }

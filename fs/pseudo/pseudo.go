@@ -35,6 +35,7 @@ type FileSystem struct {
 	since fs.Time // all timestamps of all files
 
 	replaced map[string]func() string // see Process.Replaced; a file that has been added is no longer in it
+	settings map[string]Setting       // files that are added later in place of read-only files with the same paths
 }
 
 // Extension is further entries of the root, which change while the file system is in use.
@@ -76,6 +77,9 @@ func (f *FileSystem) Sync() error { return nil }
 // File adds a file. text is called each time the file is opened, possibly by several goroutines at
 // once.
 func (f *FileSystem) File(path string, text func() string) {
+	if _, ok := f.settings[path]; ok {
+		return
+	}
 	if other := f.replaced[path]; other != nil {
 		text = other
 		delete(f.replaced, path)

@@ -143,13 +143,15 @@ const layers = `
 	posix/call < task/privilege, task/schedule, task/spawn;
 	posix/call, mem < task/vector;
 	posix, mem, task/signal < task/core; # core dumps
+	posix/call, mem < task/mount; # mount(2), fsopen(2)
+	posix, mem < task/setting; # files of /proc/sys that root may write
 	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
 	posix/call, task/signal < task/clone;
 	posix/call, task/signal, task/family, task/account < task/wait;
 	posix/call, mem, task/machine < task/rseq;
 	posix/call, mem, task/futex < task/futexcall;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs, task/core, task/attention < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/spawn, task/procfs, task/core, task/mount, task/setting, task/attention < task; # processes of Linux programs
 	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;

@@ -9,13 +9,13 @@ var Table = slices.Concat(filesRows, pathsRows, socketsRows, waitingRows, proces
 // Restrictions of calls that are implemented in part: the texts of Row.Missing.
 const (
 	noSignalMask  = "in a Go program, signals do not interrupt the call, and the signal mask is ignored"
-	noDirect      = "leases have no effect, and O_DIRECT has no effect on files in memory"
+	noDirect      = "O_DIRECT has no effect on files in memory"
 	fewIoctls     = "supported requests: FIONREAD, FIONBIO, FIOASYNC, FIOSETOWN, FIOGETOWN, FIOCLEX, FIONCLEX, SIOCOUTQ, SIOCATMARK, EXT4_IOC_RESIZE_FS, BLKGETSIZE64, BLKGETSIZE, BLKBSZGET, BLKSSZGET, BLKPBSZGET, BLKROGET, RNDGETENTCNT, requests of ioctl_tty(2) (for a terminal of the host only settings and size; TIOCSTI returns EIO), and requests of netdevice(7) that read properties of an interface; FICLONE and FICLONERANGE return EOPNOTSUPP, other requests ENOTTY"
 	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
 	fewSockets    = "supported address families: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route and sock_diag), AF_PACKET; other families return EAFNOSUPPORT"
 	fewOptions    = "supported options: the options in posix/socket/socket.go, in posix/packet/option.go, and in tcpoption.go, udpoption.go, rawsocket.go and sourcefilter.go of posix/inet; other options return ENOPROTOOPT"
 	filesOfTree   = "only files of the file tree; other files, such as pipes and sockets, return EBADF"
-	fewFcntls     = "supported commands: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX and F_SETSIG (SIGIO only for Linux programs in ring 3), F_NOTIFY with no events; other commands return EINVAL"
+	fewFcntls     = "supported commands: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE and F_GETLEASE (their signals only for Linux programs in ring 3), F_NOTIFY with no events; other commands return EINVAL"
 	onlyGrows     = "for files in memory, the call reserves no space"
 	fromTree      = "the source must be a file of a file system; for other sources the call returns EINVAL, and programs then use read and write"
 	mapsOfFile    = "a private mapping of a file is a copy; all shared mappings of a file have the same address and the rights of the file, and MAP_FIXED is not supported for them"

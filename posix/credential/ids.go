@@ -11,7 +11,7 @@ import (
 // unchanged is the argument -1 of setresuid(2) and similar calls, which leaves an ID unchanged.
 const unchanged = ^uint32(0)
 
-// FirstPort is the first port that a thread without CAP_NET_BIND_SERVICE may bind
+// FirstPort is the default of the first port that a thread without CAP_NET_BIND_SERVICE may bind
 // (/proc/sys/net/ipv4/ip_unprivileged_port_start).
 const FirstPort = 1024
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"net/netip"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/posix/credential"
@@ -67,10 +68,10 @@ func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Er
 }
 
 // BindUnprivileged binds a socket of any family for a caller without CAP_NET_BIND_SERVICE. Errors: EACCES for a TCP or UDP port
-// below 1024, and those of Bind. Of these, EAFNOSUPPORT has priority over EACCES, and on an AF_INET socket EADDRNOTAVAIL, too.
-func BindUnprivileged(s socket.Socket, a socket.Address) linux.Errno {
+// below FirstPort, and those of Bind. Of these, EAFNOSUPPORT has priority over EACCES, and on an AF_INET socket EADDRNOTAVAIL, too.
+func (n *Network) BindUnprivileged(s socket.Socket, a socket.Address) linux.Errno {
 	port := a.IP.Port()
-	if port == 0 || port >= credential.FirstPort {
+	if port == 0 || int64(port) >= n.FirstPort.Load() {
 		return s.Bind(a)
 	}
 	switch s := s.(type) {
@@ -105,10 +106,18 @@ type Network struct {
 	stack   *stack.Stack
 	leaving leaving
 	ports   ports
+
+	// Backlog is the largest backlog of a listener (net.core.somaxconn). FirstPort is the first port that a caller without
+	// CAP_NET_BIND_SERVICE may bind (net.ipv4.ip_unprivileged_port_start).
+	Backlog, FirstPort atomic.Int64
 }
 
-// Init sets the stack, before the first socket.
-func (n *Network) Init(s *stack.Stack) { n.stack = s }
+// Init sets the stack, before the first socket, and the defaults of the settings.
+func (n *Network) Init(s *stack.Stack) {
+	n.stack = s
+	n.Backlog.Store(linux.SOMAXCONN)
+	n.FirstPort.Store(credential.FirstPort)
+}
 
 // Unfinished reports whether closed connections still have data or a FIN to send.
 func (n *Network) Unfinished() bool { return len(n.leaving.unfinished()) > 0 }

@@ -7,6 +7,7 @@
 package mqueue
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 	"sync"
@@ -29,6 +30,17 @@ const (
 	Priorities = 32768 // a priority is from 0 to Priorities-1
 	maxName    = 255
 )
+
+// Files returns the files of /proc/sys/fs/mqueue, by path below /proc.
+func Files() map[string]func() string {
+	files := map[string]func() string{}
+	for name, value := range map[string]int{
+		"queues_max": MaxQueues, "msg_max": MaxMessages, "msgsize_max": MaxSize, "msg_default": MaxMessages, "msgsize_default": MaxSize,
+	} {
+		files["sys/fs/mqueue/"+name] = func() string { return fmt.Sprintln(value) }
+	}
+	return files
+}
 
 // Attributes are the limits of a queue.
 type Attributes struct {

@@ -33,6 +33,9 @@ type pipe struct {
 	since [2]uint64 // number of readers and of writers that were ever opened
 	// watched holds the wait queues of the readers and of the writers. A change replaces a slice.
 	watched [2][]*file.Queue
+
+	quotas *quotas // where the capacity is charged; nil: not any more
+	uid    uint32  // the user to whom it is charged
 }
 
 // End is one end of a pipe. A FIFO opened with O_RDWR is the read end and the write end at once.
@@ -52,13 +55,22 @@ const (
 	writes
 )
 
-// New returns the read end and the write end of a new pipe with an inode number.
-func New(inode uint64) (reader, writer *End) {
-	shared := newPipe(inode)
-	return shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})
+// New returns the read end and the write end of a new pipe with an inode number. Errors: ENFILE.
+func (s *System) New(inode uint64, who Creator) (reader, writer *End, errno linux.Errno) {
+	shared, errno := s.newPipe(inode, who)
+	if errno != 0 {
+		return nil, nil, errno
+	}
+	reader, writer = shared.newEnd([2]bool{reads: true}), shared.newEnd([2]bool{writes: true})
+	reader.closed, writer.closed = shared.release, shared.release
+	return reader, writer, 0
 }
 
-func newPipe(inode uint64) *pipe { return &pipe{inode: inode, pages: pages{capacity: Size / pageSize}} }
+// newPipe returns a pipe without ends, whose capacity is charged to its creator. Errors: ENFILE.
+func (s *System) newPipe(inode uint64, who Creator) (*pipe, linux.Errno) {
+	n, errno := s.begin(who)
+	return &pipe{inode: inode, pages: pages{capacity: n}, quotas: &s.quotas, uid: who.UID}, errno
+}
 
 // newEnd opens an end.
 func (p *pipe) newEnd(does [2]bool) *End {

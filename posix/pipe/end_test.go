@@ -9,7 +9,7 @@ import (
 
 // A read from a full pipe notifies the writers when a page becomes free, and not before.
 func TestReadNotifiesWriters(t *testing.T) {
-	r, w := New(1)
+	r, w := newEnds()
 	w.Write(make([]byte, Size))
 	notified := 0
 	watch := file.Watch{Notify: func(e file.Events) { notified++ }}
@@ -37,7 +37,7 @@ func (f *broken) Read(b []byte) (int, linux.Errno) {
 
 // splice returns the number of bytes before an error.
 func TestSpliceBeforeError(t *testing.T) {
-	_, w := New(1)
+	_, w := newEnds()
 	from := Spliced{Description: file.NewDescription(&broken{}, linux.O_RDONLY)}
 	if n, errno := w.fillFrom(from, 100); n != 10 || errno != 0 || w.Buffered() != 10 {
 		t.Errorf("%d, %v, and the pipe has %d bytes; want 10", n, errno, w.Buffered())

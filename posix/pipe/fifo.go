@@ -8,8 +8,9 @@ import (
 	"loam/posix/file"
 )
 
-// System holds the pipes of open FIFOs, and the lock of calls that use two pipes.
+// System holds the pipes of open FIFOs, the limits of pipes, and the lock of calls that use two pipes.
 type System struct {
+	quotas
 	pairs sync.Mutex // held while a call locks two pipes
 
 	mu    sync.Mutex // guards the fields below
@@ -17,35 +18,43 @@ type System struct {
 	users map[fs.Node]int
 }
 
-// enter returns the pipe of a FIFO, and creates it if the FIFO is not open. leave releases it.
-func (s *System) enter(n fs.Node, inode uint64) *pipe {
+// enter returns the pipe of a FIFO, and creates it if the FIFO is not open. leave releases it. Errors: ENFILE.
+func (s *System) enter(n fs.Node, inode uint64, who Creator) (*pipe, linux.Errno) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open == nil {
 		s.open, s.users = make(map[fs.Node]*pipe), make(map[fs.Node]int)
 	}
 	if s.open[n] == nil {
-		s.open[n] = newPipe(inode)
+		p, errno := s.newPipe(inode, who)
+		if errno != 0 {
+			return nil, errno
+		}
+		s.open[n] = p
 	}
 	s.users[n]++
-	return s.open[n]
+	return s.open[n], 0
 }
 
 func (s *System) leave(n fs.Node) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users[n]--; s.users[n] == 0 {
+		s.open[n].release()
 		delete(s.open, n)
 		delete(s.users, n)
 	}
 }
 
 // OpenFIFO opens a FIFO. In blocking mode it waits for an end of the other kind (fifo(7)). With
-// O_NONBLOCK, opening for writing without a reader fails with ENXIO. Errors: ENXIO, EINTR.
-func (s *System) OpenFIFO(node fs.Node, flags int, task file.Task) (*End, linux.Errno) {
+// O_NONBLOCK, opening for writing without a reader fails with ENXIO. Errors: ENXIO, EINTR, ENFILE.
+func (s *System) OpenFIFO(node fs.Node, flags int, who Creator, task file.Task) (*End, linux.Errno) {
 	mode := flags & linux.O_ACCMODE
 	does := [2]bool{reads: mode != linux.O_WRONLY, writes: mode != linux.O_RDONLY}
-	shared := s.enter(node, node.Attr().Inode)
+	shared, errno := s.enter(node, node.Attr().Inode, who)
+	if errno != 0 {
+		return nil, errno
+	}
 	e := shared.newEnd(does)
 	e.node, e.closed = node, func() { s.leave(node) }
 	other := writes

@@ -11,7 +11,7 @@ import (
 func TestOtherEndCloses(t *testing.T) {
 	for kind, other := range [...]int{reads: writes, writes: reads} {
 		synctest.Test(t, func(t *testing.T) {
-			shared := newPipe(1)
+			shared, _ := new(System).newPipe(1, Creator{})
 			e := shared.newEnd([2]bool{reads: kind == reads, writes: kind == writes})
 			shared.newEnd([2]bool{reads: other == reads, writes: other == writes}).Close()
 			if errno := e.await(other, file.Task{}); errno != 0 {

@@ -5,12 +5,20 @@ import (
 	"loam/posix/file"
 )
 
-// Limits of the capacity of a pipe in bytes (pipe(7)). A capacity above MaxSize requires CAP_SYS_RESOURCE.
+// Limits of the capacity of a pipe in bytes (pipe(7)).
 const (
 	minSize = pageSize
-	MaxSize = 1 << 20 // /proc/sys/fs/pipe-max-size
 	topSize = 1 << 31
 )
+
+// roundSize returns the smallest capacity of a pipe that is at least n bytes: a power of two, and at least a page.
+func roundSize(n int) int {
+	size := minSize
+	for size < n {
+		size *= 2
+	}
+	return size
+}
 
 // Capacity returns the number of bytes that the pipe holds.
 func (e *End) Capacity() int {
@@ -20,27 +28,34 @@ func (e *End) Capacity() int {
 }
 
 // Resize sets the capacity of the pipe to at least n bytes, rounded up to a power of two, and returns it (F_SETPIPE_SZ of
-// fcntl(2)). privileged means that the caller has CAP_SYS_RESOURCE. Errors: EINVAL, EPERM, and EBUSY if the pipe uses more pages.
-func (e *End) Resize(n int, privileged bool) (int, linux.Errno) {
+// fcntl(2)). Errors: EINVAL, EPERM, and EBUSY if the pipe uses more pages.
+func (e *End) Resize(n int, who Creator) (int, linux.Errno) {
 	if n < 0 || n > topSize {
 		return -1, linux.EINVAL
 	}
-	size := minSize
-	for size < n {
-		size *= 2
+	size := roundSize(n)
+	if errno := e.pipe.recharge(size, who); errno != 0 {
+		return -1, errno
 	}
-	p := e.pipe
-	p.mu.Lock()
-	switch {
-	case size > MaxSize && size/pageSize > p.capacity && !privileged:
-		p.mu.Unlock()
-		return -1, linux.EPERM
-	case size/pageSize < p.used:
-		p.mu.Unlock()
-		return -1, linux.EBUSY
-	}
-	p.resize(size / pageSize)
-	p.mu.Unlock()
 	e.pipe.notify(writes, file.PollOut)
 	return size, 0
+}
+
+// recharge sets the capacity in bytes. Errors: EPERM, EBUSY.
+func (p *pipe) recharge(size int, who Creator) linux.Errno {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := size / pageSize
+	switch q := p.quotas; {
+	case n > p.capacity && int64(size) > q.MaxSize() && !who.Resource:
+		return linux.EPERM
+	case n < p.used:
+		return linux.EBUSY
+	default:
+		if errno := q.change(p.uid, p.capacity, n, who.Unlimited); errno != 0 {
+			return errno
+		}
+	}
+	p.resize(n)
+	return 0
 }

@@ -23,7 +23,8 @@ type Figures struct {
 	Total, Free    uint64 // size of the memory and free memory in bytes
 	// Numbers of pages: private memory, file contents, changed file contents, and memory that is promised to processes.
 	Private, Files, Dirty, Committed uint64
-	Killed                           int64 // number of processes killed because memory ran out
+	CommitLimit                      uint64 // pages that may be promised with vm.overcommit_memory 2
+	Killed                           int64  // number of processes killed because memory ran out
 	Blocks                           mem.BlockUse
 	UserPages                        UserPages
 	// Bytes in the heap of the kernel: all objects, and the objects that were reachable at the last garbage collection.
@@ -104,7 +105,7 @@ func (f *Figures) Meminfo() string {
 	row("SReclaimable", f.Heap>>10-f.HeapLive>>10) // at most: objects that were allocated since the last collection count, too
 	row("SUnreclaim", f.HeapLive>>10)
 	row("PageTables", uint64(f.UserPages.Tables)*kB)
-	row("CommitLimit", total>>10)
+	row("CommitLimit", f.CommitLimit*kB)
 	row("Committed_AS", f.Committed*kB)
 	row("VmallocTotal", 0)
 	row("AnonHugePages", f.Blocks.Now*(mem.BlockSize>>10))

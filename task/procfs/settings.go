@@ -10,28 +10,26 @@ import (
 	"loam/task/family"
 )
 
-// Settings returns files of /proc/sys, by path below /proc, whose content does not change. They cannot be written. A setting that
+// Settings returns files of /proc/sys, by path below /proc, whose content does not change. They cannot be written: task/setting has the
+// files that can. A setting that
 // has no effect on Loam has Linux's default, or the value that says that nothing is limited.
 func Settings() map[string]func() string {
 	const unlimited = 1<<31 - 1
 	files := map[string]func() string{}
 	for path, value := range map[string]any{
-		"kernel/cap_last_cap":                 linux.CAP_LAST_CAP,
-		"kernel/core_pattern":                 "core",
-		"kernel/core_uses_pid":                0,
-		"kernel/ngroups_max":                  credential.MaxGroups,
-		"kernel/pid_max":                      family.MaxPID,
-		"kernel/randomize_va_space":           2, // stack, mappings and heap
-		"vm/max_map_count":                    mem.MaxRegions,
-		"vm/mmap_min_addr":                    mem.DefaultFloor,
-		"vm/overcommit_ratio":                 50,
-		"vm/swappiness":                       60,
-		"fs/inotify/max_queued_events":        event.MaxQueued,
-		"fs/inotify/max_user_instances":       unlimited,
-		"fs/inotify/max_user_watches":         unlimited,
-		"net/ipv4/ip_forward":                 0,
-		"net/ipv4/ip_unprivileged_port_start": credential.FirstPort,
-		"net/ipv6/bindv6only":                 0,
+		"kernel/cap_last_cap":           linux.CAP_LAST_CAP,
+		"kernel/core_pattern":           "core",
+		"kernel/core_uses_pid":          0,
+		"kernel/ngroups_max":            credential.MaxGroups,
+		"kernel/pid_max":                family.MaxPID,
+		"kernel/randomize_va_space":     2, // stack, mappings and heap
+		"vm/mmap_min_addr":              mem.DefaultFloor,
+		"vm/swappiness":                 60,
+		"fs/inotify/max_queued_events":  event.MaxQueued,
+		"fs/inotify/max_user_instances": unlimited,
+		"fs/inotify/max_user_watches":   unlimited,
+		"net/ipv4/ip_forward":           0,
+		"net/ipv6/bindv6only":           0,
 	} {
 		files["sys/"+path] = func() string { return fmt.Sprintln(value) }
 	}

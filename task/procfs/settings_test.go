@@ -23,7 +23,7 @@ func TestSettingsAsLinux(t *testing.T) {
 			t.Errorf("%s: %q, and on Linux %q, %v", path, text(), want, err)
 		}
 	}
-	for path, want := range map[string]string{"sys/kernel/cap_last_cap": "40\n", "sys/kernel/ngroups_max": "65536\n", "sys/vm/max_map_count": "65530\n"} {
+	for path, want := range map[string]string{"sys/kernel/cap_last_cap": "40\n", "sys/kernel/ngroups_max": "65536\n"} {
 		if got := settings[path](); got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}

@@ -42,6 +42,10 @@ func ShowProcesses(s *task.System, hosted bool) error {
 			Text: func() string { return procfs.PolicyText(s.Blocks.Policy()) },
 			Set:  func(text string) error { return procfs.SetPolicy(&s.Blocks, text) },
 		}}
+		p.Sysctls = map[string]pseudo.Setting{}
+		for path, setting := range s.Settings(rt.Process()) {
+			p.Sysctls[path] = pseudo.Setting(setting)
+		}
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
 		p.Replaced["cpuinfo"] = func() string {
 			return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), kernel.Isolated(), amd64.CPUID)

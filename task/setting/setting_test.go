@@ -1,0 +1,66 @@
+package setting
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"loam/abi/linux"
+	"loam/mem"
+	"loam/posix"
+)
+
+// The number at the beginning of a text is read as proc_dointvec of Linux does. TestLinuxSettings of package unikernel compares more texts
+// with Linux.
+func TestFirstNumber(t *testing.T) {
+	for text, want := range map[string]int64{
+		"7": 7, "7\n": 7, " \t0x1F 8\n": 31, "010": 8, "0": 0, "-3": -3, "-0x10": -16, "5\x00x": 5, "00000000000000000012": 10,
+	} {
+		if n, ok := firstNumber(text); !ok || n != want {
+			t.Errorf("%q: %d, %v, want %d", text, n, ok, want)
+		}
+	}
+	for _, text := range []string{"", "\n", "x", "7x", "+7", "--7", "1_000", "0x", "08", "99999999999999999999", "0000000000000000000012"} {
+		if n, ok := firstNumber(text); ok {
+			t.Errorf("%q: %d", text, n)
+		}
+	}
+}
+
+// Each setting exists on Linux, too, has a default that it accepts, and changes what the kernel uses.
+func TestAll(t *testing.T) {
+	var account mem.Account
+	p := posix.New(posix.Options{})
+	settings := All(&account, p)
+	for path, s := range settings {
+		if _, err := os.Stat("/proc/" + path); err != nil {
+			t.Errorf("on Linux: %v", err)
+		}
+		before := s.Text()
+		if err := s.Set(before); err != nil || s.Text() != before {
+			t.Errorf("%s: %v, %q becomes %q", path, err, before, s.Text())
+		}
+	}
+	for path, text := range map[string]string{
+		"kernel/hostname": "name\n", "vm/overcommit_memory": "2\n", "vm/overcommit_ratio": "0\n", "vm/max_map_count": "262144\n",
+		"net/core/somaxconn": "65535\n", "net/ipv4/ip_unprivileged_port_start": "80\n", "fs/pipe-max-size": "8192\n", "fs/pipe-user-pages-soft": "0\n",
+	} {
+		if err := settings["sys/"+path].Set(text); err != nil || settings["sys/"+path].Text() != text {
+			t.Errorf("%s: %v, %q", path, err, settings["sys/"+path].Text())
+		}
+	}
+	if account.Rule() != mem.Never || account.Limit() != 0 || account.MaxRegions() != 262144 || p.Uname().Nodename != "name" ||
+		p.Inet().Backlog.Load() != 65535 || p.Inet().FirstPort.Load() != 80 || p.Pipes().MaxSize() != 8192 || p.Pipes().SoftPages() != 0 {
+		t.Error("a value has no effect")
+	}
+	for path, text := range map[string]string{
+		"vm/overcommit_memory": "3", "vm/max_map_count": "-1", "net/ipv4/ip_unprivileged_port_start": "65536", "net/core/somaxconn": "2147483648",
+	} {
+		if err := settings["sys/"+path].Set(text); err != linux.EINVAL {
+			t.Errorf("%s: %s is accepted: %v", path, text, err)
+		}
+	}
+	if s := settings["sys/kernel/hostname"]; s.Set(strings.Repeat("x", 100)) != nil || len(s.Text()) != linux.NameMax+1 {
+		t.Errorf("a long name: %q", s.Text())
+	}
+}
