@@ -12,6 +12,3 @@ func hostPollInterrupts() {}
 
 //go:linkname hostAwaitInterrupts runtime.loamAwaitInterrupts
 func hostAwaitInterrupts() uint64 { select {} }
-
-//go:linkname hostCallDriver runtime.loamCallDriver
-func hostCallDriver(f func()) { f() }

@@ -120,9 +120,3 @@ func awaitInterrupts() uint64
 //
 //go:linkname pollInterrupts runtime.loamPollInterrupts
 func pollInterrupts()
-
-// callDriver calls f in the goroutine that waits for interrupts. If f makes one goroutine of Loam runnable, no other thread is
-// woken for it.
-//
-//go:linkname callDriver runtime.loamCallDriver
-func callDriver(f func())

@@ -7,9 +7,6 @@ const loamAlarmClock = 1
 // loamWoken is called after Go's rules for waking a thread have been applied. On Linux there is nothing more to do.
 func loamWoken() {}
 
-// loamFromDriver reports whether a function of a driver has made a goroutine runnable: see the version for virtual machines.
-func loamFromDriver(*m, *p) bool { return false }
-
 // loamDefers enables deferred wakes (loam_deferred.go) on this platform.
 const loamDefers = true
 

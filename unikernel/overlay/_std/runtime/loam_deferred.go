@@ -109,10 +109,6 @@ func loamWatch() {
 func loamDefer() bool {
 	mp := getg().m
 	pp := mp.p.ptr()
-	if pp != nil && loamFromDriver(mp, pp) {
-		loamResumes(mp, pp)
-		return true
-	}
 	if !loamDefers || pp == nil || mp.loam.state == loamAlarmRefused || debug.asyncpreemptoff != 0 {
 		return false
 	}

@@ -63,30 +63,6 @@ func loamPollInterrupts() {
 	netpollAdjustWaiters(1)
 }
 
-// loamInDriver is the goroutine that serves interrupts, while it calls a function of a driver; otherwise 0.
-var loamInDriver uintptr
-
-// loamCallDriver calls a function of a driver in the goroutine that serves interrupts.
-//
-//go:linkname loamCallDriver
-func loamCallDriver(f func()) {
-	atomic.Storeuintptr(&loamInDriver, uintptr(unsafe.Pointer(getg())))
-	f()
-	atomic.Storeuintptr(&loamInDriver, 0)
-}
-
-// loamFromDriver reports whether a function of a driver has made a goroutine of Loam runnable on pp, and no other goroutine
-// waits there. The goroutine that serves interrupts then parks, and the P runs the other one. A thread that was woken would
-// arrive too late, and find nothing to do. A thread in ring 3 has later interrupts served (loamServeInterrupts), so no thread has to
-// wait for them meanwhile.
-func loamFromDriver(mp *m, pp *p) bool {
-	if mp.curg == nil || atomic.Loaduintptr(&loamInDriver) != uintptr(unsafe.Pointer(mp.curg)) {
-		return false
-	}
-	next := pp.runnext.ptr()
-	return next != nil && atomic.Load(&pp.runqhead) == atomic.Load(&pp.runqtail) && loamStarted(next)
-}
-
 // loamServeInterrupts is called by a goroutine whose thread enters ring 3 while bits are set. Unless a thread that waited in the
 // poller is about to run the goroutine that serves interrupts, that goroutine runs before the caller continues, and so do the
 // goroutines that it readies. Otherwise they would wait until the runtime preempts the caller.
@@ -97,7 +73,7 @@ func loamServeInterrupts() {
 		return // lastpoll is 0 while a thread waits in the poller; the kernel has woken it, and it takes the idle P
 	}
 	if gp := atomic.Xchguintptr(&loamAwaiting, 0); gp != 0 {
-		systemstack(func() { loamReady((*g)(unsafe.Pointer(gp))) })
+		goready((*g)(unsafe.Pointer(gp)), 1)
 		goyield()
 	}
 }
