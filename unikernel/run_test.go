@@ -198,17 +198,33 @@ func cacheFolder() (dir string, release func(), err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 		return "", nil, err
 	}
-	lock, err := os.Open(dir)
+	lock, err := lockOwn(dir)
 	if err != nil {
-		return "", nil, err
-	}
-	if syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
-		lock.Close()
 		dir, err = os.MkdirTemp("", "loam-test-")
 		return dir, func() { os.RemoveAll(dir) }, err
 	}
 	empty := func() error { return os.RemoveAll(filepath.Join(dir, "loam")) }
 	return dir, func() { empty(); lock.Close() }, empty()
+}
+
+// lockOwn opens and locks a folder. It returns an error if another run has locked it, or if another user can write to it.
+func lockOwn(dir string) (*os.File, error) {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	var stat syscall.Stat_t
+	if err = syscall.Fstat(fd, &stat); err == nil && (int(stat.Uid) != os.Getuid() || stat.Mode&0o077 != 0) {
+		err = os.ErrPermission
+	}
+	if err == nil {
+		err = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
+		syscall.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), dir), nil
 }
 
 // guestCommand returns a command that runs a program of testdata/guest.

@@ -88,13 +88,15 @@ func workload(t *testing.T, d block.Device, length func() int, seed uint64) []pr
 	mapped.pages = cache.New(mapped.memory, cache.Limits{})
 	marks := newLabels(v, rnd)
 	promises := []promise{{length(), map[string]string{}, map[string]bool{}, marks, 0}}
-	for step := range 80 {
+	const labels = 14 // from this kind of step on, no content changes
+	for step := range 100 {
 		name := fmt.Sprintf("/d%d/f%d", rnd.IntN(3), rnd.IntN(6))
 		v.Mkdir(v.Dir, name[:3], 0o755)
 		later := promises[len(promises)-1].later
-		later[name] = true
-		switch rnd.IntN(18) {
-		case 14, 15, 16, 17:
+		kind := rnd.IntN(18)
+		later[name] = later[name] || kind < labels
+		switch kind {
+		case 14, 15, 16, 17: // labels only
 			if marks.change(t) {
 				p := promises[len(promises)-1]
 				promises = append(promises, promise{length(), p.files, maps.Clone(later), marks, len(marks.history) - 1})

@@ -66,6 +66,9 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 		d.names.listing = nil
 	}
 	n.learn(&answer.Attr, began, until)
+	if until == 0 || d.gone { // remember would keep an entry that says that the name is absent
+		s.doubt(d, name)
+	}
 	s.remember(d, name, &answer.Attr, began, until)
 	s.keepMade(n, m.New)
 	return n.fsNode(), nil

@@ -60,25 +60,27 @@ func TestFailuresAreRetried(t *testing.T) {
 	}
 }
 
-// The second run has only the tests that failed. If the test program ended before it had run all tests, all run again.
+// The second run of a long package has only the tests that failed. All tests of other packages run again, and all tests of a
+// package whose test program ended early.
 func TestFailedTestsRunAgain(t *testing.T) {
 	const sub = `{"Action":"fail","Package":"p","Test":"TestBad/sub","Elapsed":0.1}
 {"Action":"fail","Package":"p","Test":"TestWorse","Elapsed":0.1}`
 	for _, test := range []struct {
-		name, events string
-		benchmarks   bool
-		want         string
+		name, pkg, events string
+		benchmarks        bool
+		want              string
 	}{
-		{"two tests", sub + failure, false, "-run=^(TestWorse|TestBad)$ p"},
-		{"a panic", strings.Replace(failure, `"FAIL\n"`, `"panic: x\n"`, 1), false, "p"},
-		{"a failure in TestMain", `{"Action":"fail","Package":"p"}`, false, "p"},
-		{"a benchmark", failure, true, "p"},
+		{"two tests", longest[0], sub + failure, false, "-run=^(TestWorse|TestBad)$ " + longest[0]},
+		{"a short package", "p", sub + failure, false, "p"},
+		{"a panic", longest[0], strings.Replace(failure, `"FAIL\n"`, `"panic: x\n"`, 1), false, longest[0]},
+		{"a failure in TestMain", longest[0], `{"Action":"fail","Package":"p"}`, false, longest[0]},
+		{"a benchmark", longest[0], failure, true, longest[0]},
 	} {
 		s := summary{w: io.Discard, noTests: test.benchmarks}
-		if err := s.read(strings.NewReader(test.events)); err != nil {
+		if err := s.read(strings.NewReader(strings.ReplaceAll(test.events, `"p"`, `"`+test.pkg+`"`))); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Join(s.rerun("p"), " "); got != test.want {
+		if got := strings.Join(s.rerun(test.pkg), " "); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

@@ -23,6 +23,14 @@ func command(name string, args ...string) func(context.Context) error {
 	}
 }
 
+// vet is the step that runs go vet. Files with the tag race are vetted too.
+func vet(ctx context.Context) error {
+	if err := command("go", "vet", everything)(ctx); err != nil {
+		return err
+	}
+	return command("go", "vet", "-tags=race", everything)(ctx)
+}
+
 // output runs a program in dir ("" is the current folder) and returns its standard output and standard
 // error together. The error is short: the output holds the reason.
 func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {

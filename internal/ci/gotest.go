@@ -283,10 +283,10 @@ func (s *summary) again() []string {
 	return slices.Clone(s.broken)
 }
 
-// rerun returns the arguments of go test for the second run of a package. They select its failed tests. If the first run
-// ended early, they select all tests.
+// rerun returns the arguments of go test for the second run of a package. In a package of longest, they select the failed
+// tests. In other packages, or if the first run ended early, they select all tests.
 func (s *summary) rerun(pkg string) []string {
-	if names := s.failedTests[pkg]; s.ended[pkg] && len(names) > 0 && !s.noTests {
+	if names := s.failedTests[pkg]; s.ended[pkg] && len(names) > 0 && !s.noTests && slices.Contains(longest, pkg) {
 		return []string{"-run=^(" + strings.Join(names, "|") + ")$", pkg}
 	}
 	return []string{pkg}

@@ -37,7 +37,7 @@ type step struct {
 var steps = []step{
 	{"packages", "install what the tests need, as root on Debian", installPackages},
 	{"rules", "format, layers, sizes, documents", command("go", "test", "./internal/house")},
-	{"vet", "go vet", command("go", "vet", "./...")},
+	{"vet", "go vet, with and without the tag race", vet},
 	{"staticcheck", "staticcheck", command("go", "tool", "staticcheck", "./...")},
 	{"vulnerable", "govulncheck: known holes in what we link", vulnerabilities},
 	{"test", "every test", goTest(append([]string{vetted}, longestFirst([]string{everything})...)...)},

@@ -65,15 +65,17 @@ type seat struct {
 	armed bool      // a timer will call expire
 	away  bool      // the owner was outside of ring 3 at the last look
 	used  uint64    // page.used of the owner at the last look
+	begin uint64    // page.used of the owner when its slice began
 }
 
-// absent looks at the owner, and reports whether it has been outside of ring 3 since the last look. Each entry to ring 3, and each return,
+// absent looks at the owner, and reports whether it has been outside of ring 3 since the last look. An owner that has not yet entered ring
+// 3 in its slice is not absent. Each entry to ring 3, and each return,
 // changes page.used.
 func (s *seat) absent() bool {
 	page := s.owner.page
 	used := atomic.LoadUint64(&page.used) // before the load of cpu: a thread that enters ring 3 changes cpu first
 	away := atomic.LoadUint32(&page.cpu) == 0
-	was := s.away && used == s.used
+	was := s.away && used == s.used && used != s.begin
 	s.away, s.used = away, used
 	return was && away
 }
@@ -158,7 +160,7 @@ func (s *seats) proceed(c *Context, yielded bool) {
 	}
 	cpu := int(seat - 1)
 	own := &s.seats[cpu]
-	own.away = false
+	own.away, own.begin = false, atomic.LoadUint64(&c.page.used)
 	if own.fresh, own.since = false, time.Now(); yielded {
 		own.began = own.since
 	}
@@ -183,6 +185,7 @@ func (s *seats) unqueue(c *Context) {
 func (s *seats) give(c *Context, cpu int) {
 	seat := &s.seats[cpu]
 	seat.owner, seat.since, seat.fresh, seat.away = c, time.Now(), false, false
+	seat.begin = atomic.LoadUint64(&c.page.used)
 	c.arrival = 0
 	atomic.StoreUint32(&c.page.seat, uint32(cpu+1))
 }

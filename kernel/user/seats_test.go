@@ -133,10 +133,11 @@ func TestSeatOfAbsent(t *testing.T) {
 			a, b := bound(1), bound(1)
 			s.take(a, 0)
 			s.take(b, 0)
+			atomic.AddUint64(&a.page.used, 1000) // a has entered ring 3, and has left it
 			began := time.Now()
 			for !b.enters(0) {
 				if time.Sleep(look / 5); calls {
-					atomic.AddUint64(&a.page.used, 1000) // a has entered ring 3, and has left it
+					atomic.AddUint64(&a.page.used, 1000)
 				}
 			}
 			passed, want := time.Since(began), 2*look

@@ -78,9 +78,10 @@ type direction struct {
 	seen uint64
 }
 
-// space returns the number of bytes that can be sent, which is 0 if the ring is full. Errors: ErrPosition.
-func (d *direction) space() (uint64, error) {
-	if used := d.at - d.seen; used < room {
+// space returns the number of bytes that can be sent, which is 0 if the ring is full. It is exact if there is less room than
+// wanted. Errors: ErrPosition.
+func (d *direction) space(wanted int) (uint64, error) {
+	if used := d.at - d.seen; used+uint64(min(wanted, piece)) <= room {
 		return room - used, nil
 	}
 	read := d.read.Load()
@@ -156,7 +157,7 @@ func (c *Conn) Write(p []byte) (int, error) {
 	d := &c.out
 	done := 0
 	for tries := 0; done < len(p); {
-		space, err := d.space()
+		space, err := d.space(len(p) - done)
 		switch {
 		case err != nil:
 			return done, err
