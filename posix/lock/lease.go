@@ -36,11 +36,21 @@ type lease struct {
 // DefaultBreakTime is the default of BreakTime.
 const DefaultBreakTime = 45
 
-// BreakTime is the time in seconds that the holder of a lease has to end it (/proc/sys/fs/lease-break-time).
+// BreakTime is the time in seconds that the holder of a lease has to end it (/proc/sys/fs/lease-break-time). If it is 0, the time has no
+// end.
 func (l *Leases) BreakTime() int64 { return DefaultBreakTime + l.breakTime.Load() }
 
 // SetBreakTime sets BreakTime.
 func (l *Leases) SetBreakTime(n int64) { l.breakTime.Store(n - DefaultBreakTime) }
+
+// patience returns the break time as a duration.
+func (l *Leases) patience() time.Duration {
+	if n := l.BreakTime(); n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	const century = 100 * 365 * 24 * time.Hour
+	return century
+}
 
 // Set sets the lease of an owner on a file of a tree; F_UNLCK removes it. The function notify is called, without a lock, when the lease must
 // end or be weakened. Errors: EAGAIN if another lease conflicts or, for F_UNLCK, there is no lease.
@@ -170,7 +180,7 @@ func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
 		if !h.until.IsZero() && (h.wanted == wanted || h.wanted == linux.F_UNLCK) {
 			continue
 		}
-		h.wanted, h.until = wanted, time.Now().Add(time.Duration(l.BreakTime())*time.Second)
+		h.wanted, h.until = wanted, time.Now().Add(l.patience())
 		report = append(report, h.notify)
 	}
 	l.mu.Unlock()
@@ -223,7 +233,7 @@ func (c *Conflict) left() (<-chan struct{}, time.Duration) {
 	if l.changed == nil {
 		l.changed = make(chan struct{})
 	}
-	left := time.Duration(l.BreakTime()) * time.Second
+	left := l.patience()
 	for _, h := range found {
 		if !h.until.IsZero() {
 			left = min(left, time.Until(h.until))

@@ -51,6 +51,10 @@ func TestLeases(t *testing.T) {
 		time.AfterFunc(time.Second, func() { l.Release(tree, node, 1) })
 		open(fs.ReadWrite, time.Second)
 		open(fs.ReadWrite, 0)
+		l.SetBreakTime(0)
+		set(1, linux.F_WRLCK, 0)
+		time.AfterFunc(time.Hour, func() { l.Release(tree, node, 1) })
+		open(fs.ReadOnly, time.Hour)
 		if len(l.held) != 0 || l.count.Load() != 0 {
 			t.Error("a lease stays")
 		}
