@@ -37,10 +37,11 @@ func (t *Tree) detached(m *mount) Place {
 
 // Move attaches the mount whose root is p to a file or directory, which is of the same type. If the mount was attached to another
 // place, it is moved, with the mounts inside it. path is the path of the new place. Errors: EINVAL if p is not the root of a mount that a
-// program has made, or at is not in the tree; ELOOP if at is in the mount itself.
+// program has made, or at is not in the tree; ELOOP if at is in the mount itself, which includes the place that the mount covers.
 func (t *Tree) Move(p, at Place, path string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	at = t.cross(at) // before the checks: the mount itself may cover at
 	isDir := func(p Place) bool { return p.Node.Attr().Mode.Type() == Dir }
 	m, table := p.mount, maps.Clone(*t.mounts.Load())
 	from := m.at.Load()
@@ -49,7 +50,7 @@ func (t *Tree) Move(p, at Place, path string) error {
 		return linux.EINVAL
 	case at.mount.below(m):
 		return linux.ELOOP
-	case !at.mount.below(t.root):
+	case !t.shows(at.mount), !m.at.CompareAndSwap(from, &at): // a copy of the tree may have attached m meanwhile
 		return linux.EINVAL
 	}
 	if from != nil {
@@ -62,8 +63,21 @@ func (t *Tree) Move(p, at Place, path string) error {
 		}
 	}
 	m.setPath(path)
-	t.attach(m, t.cross(at), table)
+	t.attach(m, at, table)
 	return nil
+}
+
+// shows reports whether the tree shows a mount: it and the mounts that contain it are attached. The caller holds mu.
+func (t *Tree) shows(m *mount) bool {
+	table := *t.mounts.Load()
+	for m != t.root {
+		at := m.at.Load()
+		if at == nil || table[*at] != m {
+			return false
+		}
+		m = at.mount
+	}
+	return true
 }
 
 // below reports whether a mount is o, or is attached inside o.
@@ -96,13 +110,13 @@ func (m *mount) setPath(path string) {
 func (p Place) IsMountRoot() bool { return p == p.mount.root() }
 
 // SetFlags replaces the flags of the mount whose root is p, by the result of change. With all set, it also does so for the mounts inside it.
-// Errors: EINVAL if p is not the root of a mount.
+// Errors: EINVAL if p is not the root of a mount, or the mount is attached to another tree or was removed.
 func (t *Tree) SetFlags(p Place, all bool, change func(MountFlags) MountFlags) error {
-	if !p.IsMountRoot() {
-		return linux.EINVAL
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if !p.IsMountRoot() || p.mount.at.Load() != nil && !t.shows(p.mount) {
+		return linux.EINVAL
+	}
 	set := func(m *mount) { m.flags.Store(uint32(change(MountFlags(m.flags.Load())))) }
 	set(p.mount)
 	for _, m := range *t.mounts.Load() {

@@ -29,6 +29,15 @@ func TestMove(t *testing.T) {
 		"in itself":      {tree.Move(root, x, "/x"), linux.ELOOP},
 		"attach":         {tree.Move(root, at("/a"), "/a"), nil},
 	})
+	covered := at("/m")
+	again := tree.Detached(fs.Mounted{Kind: "tmpfs"}, memfs.New(memfs.Config{}))
+	sameErrors(t, map[string][2]error{
+		"cover":                  {tree.Move(again, covered, "/m"), nil},
+		"the place it covers":    {tree.Move(again, covered, "/m"), linux.ELOOP},
+		"uncover":                {tree.Unmount(again), nil},
+		"flags of an old mount":  {tree.SetFlags(again, false, func(f fs.MountFlags) fs.MountFlags { return f }), linux.EINVAL},
+		"in a mount without use": {tree.Move(root, again, "/"), linux.EINVAL},
+	})
 	inner := tree.Detached(fs.Mounted{Kind: "tmpfs"}, memfs.New(memfs.Config{}))
 	sameErrors(t, map[string][2]error{
 		"inside":                {tree.Move(inner, at("/a/x"), "/a/x"), nil},

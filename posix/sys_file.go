@@ -202,7 +202,7 @@ func (p *Process) Dup3(fd, to, flags int, dup2 bool) (int, Errno) {
 	return to, 0
 }
 
-// Fcntl implements fcntl(2) except for locks: see Lock. Leases fail with EINVAL. For a descriptor opened with O_PATH, only
+// Fcntl implements fcntl(2) except for locks: see Lock. For a descriptor opened with O_PATH, only
 // commands about the descriptor and F_GETFL are allowed: other commands return EBADF.
 func (p *Process) Fcntl(fd, cmd, arg int) (int, Errno) {
 	o, errno := p.getAny(fd)

@@ -184,8 +184,9 @@ func TestSessionBash(t *testing.T) {
 		{"Stopped", "", nil},
 		{"$ ", "stty -tostop; fg\r", nil},
 		{"\nlost", "", nil},
-		{"$ ", "ulimit -c 0; bash --norc -c 'echo up; exec sleep 100'\r", nil},
-		{"\nup", "\x1c", nil},
+		{"$ ", "ulimit -c 0; bash --norc -c 'echo up; exec cat'\r", nil},
+		{"\nup\r\n", "running\r", nil}, // bash ignores SIGQUIT, so cat must run before the signal is sent
+		{"\nrunning", "\x1c", nil},
 		{"Quit", "", nil},
 		{"$ ", "bash --norc -c 'echo up; exec cat'\r", nil},
 		{"\nup\r\n", "a line\r", nil},

@@ -60,4 +60,9 @@ func TestMaxSize(t *testing.T) {
 	if n, errno := w.Resize(16384, Creator{Resource: true, Unlimited: true}); n != 16384 || errno != 0 {
 		t.Errorf("%d, %v", n, errno)
 	}
+	r.Close()
+	w.Close()
+	if _, errno := w.Resize(8192, Creator{}); errno != linux.EBADF {
+		t.Errorf("after the end of the pipe: %v", errno)
+	}
 }

@@ -41,12 +41,14 @@ func (e *End) Resize(n int, who Creator) (int, linux.Errno) {
 	return size, 0
 }
 
-// recharge sets the capacity in bytes. Errors: EPERM, EBUSY.
+// recharge sets the capacity in bytes. Errors: EPERM, EBUSY; EBADF if another thread has closed both ends meanwhile.
 func (p *pipe) recharge(size int, who Creator) linux.Errno {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := size / pageSize
 	switch q := p.quotas; {
+	case q == nil:
+		return linux.EBADF
 	case n > p.capacity && int64(size) > q.MaxSize() && !who.Resource:
 		return linux.EPERM
 	case n < p.used:
