@@ -377,7 +377,7 @@ func (t *Task) stop(n signal.Number) {
 		return
 	}
 	p.stopped, p.resumed, p.stopSignal = true, make(chan struct{}), n
-	trace.Unjoin(traceProcess{p})
+	trace.StopBy(traceProcess{p}, traceTask{t})
 	p.node.Stop(int32(n))
 	p.notifyStop()
 	if parent := s.processes[p.node.Parent()]; parent != nil {

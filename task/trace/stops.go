@@ -535,6 +535,16 @@ func Unjoin(p Process) {
 	}
 }
 
+// StopBy makes each traced thread report the stop of its process that the thread by has begun. That thread is in the stop
+// already: it calls Job or GroupStop next. The caller holds the lock of System.
+func StopBy(p Process, by Thread) {
+	Unjoin(p)
+	for t := range p.Threads() {
+		t.Links().inStop = false
+	}
+	by.Links().inStop = true
+}
+
 // Rejoin makes traced threads that run take part in the current stop of their process. The caller holds the lock
 // of System.
 func Rejoin(p Process) {

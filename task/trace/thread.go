@@ -85,7 +85,7 @@ type Thread interface {
 type Links struct {
 	Traced  *Tracee // nil: the thread is not traced
 	Tracees []*Tracee
-	inStop  bool // the thread waits in GroupStop
+	inStop  bool // the thread has begun the stop of its process, or waits in GroupStop
 }
 
 // ProcessLinks holds the relation of a process with a tracer.

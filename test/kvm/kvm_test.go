@@ -48,7 +48,7 @@ func TestMachines(t *testing.T) {
 }
 
 // bootTime is the longest time for everything, which takes half a minute.
-const bootTime = 8 * time.Minute
+const bootTime = 4 * time.Minute
 
 // boot runs Linux in QEMU on an emulated processor with virtualisation until it powers off. It returns
 // its output.

@@ -115,7 +115,7 @@ static void show_file(pid_t child)
 		if (n->n_type == NT_PRSTATUS) {
 			prstatus_t *r = (void *)b;
 			long long call = r->pr_reg[15];
-			if (call == SYS_write) /* a thread that waits may not have called pause(2) yet */
+			if (r->pr_pid != child && (call == SYS_write || call == -1)) /* it may not have called pause(2) yet */
 				call = SYS_pause;
 			printf("signal %d %d, first thread %d, parent %d, group %d, fp %d, call %lld\n", r->pr_info.si_signo, r->pr_cursig, r->pr_pid == child,
 			       r->pr_ppid == getpid(), r->pr_pgrp == getpgrp(), r->pr_fpvalid, call);
