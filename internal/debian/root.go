@@ -24,6 +24,7 @@ func MakeRoot(ctx context.Context, name, script string, args ...string) error {
 	root, made := filepath.Join(work, "root"), filepath.Join(work, "image")
 	cmd := exec.CommandContext(ctx, "unshare", append([]string{"--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child",
 		"sh", "-c", script, "root.sh", root, made}, args...)...)
+	cmd.Env = append(cmd.Environ(), "TMPDIR=/tmp") // another folder may be absent in the root folder
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the root folder: %w\n%s", err, out)
 	}
