@@ -256,6 +256,7 @@ func (t *Task) become(i *image) {
 	t.use(i.thread)
 	t.signals.Exec()
 	p.node.Executed = true
+	p.executions++
 	p.exe = i.program
 	p.exitSignal = linux.SIGCHLD
 	t.setComm(i.name)

@@ -62,6 +62,8 @@ type Process struct {
 	killPreference atomic.Int32
 	persona        atomic.Uint32 // value of personality(2)
 	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
+	executions     uint64        // number of programs that the process has executed
+	exitsTo        uint64        // executions of the parent when it made the process: another program gets SIGCHLD at the end
 	onEnd          []func()      // functions that are called at the end of the process, with System.mu held
 	dump           *core.Dump    // the core dump that a thread prepares or saves; nil if none does
 	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
@@ -181,9 +183,6 @@ func (p *Process) ended() {
 	s.forget(p.node.PID)
 	for _, o := range e.Orphans {
 		s.forget(o.PID)
-		if child := s.processes[o.PID]; child != nil {
-			child.exitSignal = linux.SIGCHLD
-		}
 		if child := s.processes[o.PID]; child != nil && child.deathSignal.Load() != 0 {
 			child.send(nil, signal.Info{Signal: signal.Number(child.deathSignal.Load()), Code: signal.CodeUser, PID: int32(p.node.PID), UID: p.lastCreds.UID})
 		}
@@ -234,7 +233,7 @@ func (p *Process) childNews(child *Process, code, status int32) {
 		status &= 0x7f
 	}
 	n := signal.Child
-	if !stopped {
+	if !stopped && !child.node.Adopted() && child.exitsTo == p.executions {
 		n = signal.Number(child.exitSignal)
 	}
 	if n == 0 {

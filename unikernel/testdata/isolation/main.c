@@ -335,8 +335,10 @@ static void apart(void (*f)(void))
 	int status = -1;
 	while (waitpid(p, &status, 0) != p && errno == EINTR)
 		;
-	if (p < 0 || status != 0)
+	if (p < 0 || status != 0) {
 		printf("FAILED: the process that runs the programs: status %x\n", status);
+		show();
+	}
 }
 
 static u64 seed;
