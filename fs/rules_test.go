@@ -185,3 +185,20 @@ func TestLongPathThroughLink(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A change of the owner or the group removes the set-user-ID and set-group-ID bits from files of all types except directories.
+func TestChownRemovesSetIDs(t *testing.T) {
+	r := newRules(t)
+	for name, kind := range map[string]fs.Mode{"/f": fs.Regular, "/p": fs.Fifo, "/s": fs.Socket, "/c": fs.CharDevice, "/d": fs.Dir} {
+		r.make(name, kind|0o755, 1000, 1000)
+		r.change(name, fs.Change{Fields: fs.SetMode, Mode: fs.SetUID | fs.SetGID | 0o755})
+		r.want(name, r.user.Change(r.at(name), fs.Change{Fields: fs.SetGroup, GID: 50}), nil)
+		want := kind | 0o755
+		if kind == fs.Dir {
+			want |= fs.SetUID | fs.SetGID
+		}
+		if a := r.attr(name); a.Mode != want || a.GID != 50 {
+			t.Errorf("%s: mode %o, group %d, want mode %o, group 50", name, a.Mode, a.GID, want)
+		}
+	}
+}
