@@ -50,16 +50,36 @@ func (v *View) makeIn(t target, dir Directory, mode Mode, d Device) (Node, error
 
 func (v *View) owner() Owner { return Owner{UID: v.Who.UID, GID: v.Who.GID} }
 
-// newIn returns the mode and the owner of a new file. The umask applies, or the default list of the directory (acl(5)). In a
-// directory with the set-group-ID bit, the file inherits the directory's group (inode(7)). Errors: EIO.
-func (v *View) newIn(at Place, dir Directory, mode Mode) (Mode, Owner, error) {
+// ownerIn returns the owner of a new file in a directory with attributes a. In a directory with the set-group-ID bit, the file
+// inherits the directory's group (inode(7)).
+func (v *View) ownerIn(a Attr) Owner {
 	owner := v.owner()
-	a := at.guard(dir)
 	if a.Mode&SetGID != 0 {
 		owner.GID = a.GID
-		if mode.Type() == Dir {
-			mode |= SetGID
-		}
+	}
+	return owner
+}
+
+// setGroupIn returns the mode of a new file in a directory with attributes a and the set-group-ID bit. A new directory gets
+// this bit too. A program does not get it: otherwise any user who may create files in the directory could act as its group.
+func (v *View) setGroupIn(a Attr, mode Mode) Mode {
+	const program = SetGID | 0o010
+	switch {
+	case mode.Type() == Dir:
+		return mode | SetGID
+	case mode&program == program && !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID):
+		return mode &^ SetGID
+	}
+	return mode
+}
+
+// newIn returns the mode and the owner of a new file. The umask applies, or the default list of the directory (acl(5)).
+// Errors: EIO.
+func (v *View) newIn(at Place, dir Directory, mode Mode) (Mode, Owner, error) {
+	a := at.guard(dir)
+	owner := v.ownerIn(a)
+	if a.Mode&SetGID != 0 {
+		mode = v.setGroupIn(a, mode)
 	}
 	inherited := a.ACL.Lists().Default
 	switch inherited {
@@ -97,25 +117,32 @@ func (v *View) Mkdir(at Place, path string, mode Mode) error {
 
 // Mknod implements mknodat(2) for regular files, FIFOs, sockets and whiteouts, and for user 0 devices.
 func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
+	_, err := v.MakeNode(at, path, mode, d)
+	return err
+}
+
+// MakeNode is like Mknod, and returns the new file. A second lookup of the path may find another file.
+func (v *View) MakeNode(at Place, path string, mode Mode, d Device) (Node, error) {
 	if mode.Type() == 0 {
 		mode |= Regular
 	}
 	switch mode.Type() {
 	case Regular, Fifo, Socket, CharDevice, BlockDevice:
 	case Dir:
-		return linux.EPERM
+		return nil, linux.EPERM
 	default:
-		return linux.EINVAL
+		return nil, linux.EINVAL
 	}
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	whiteout := mode.Type() == CharDevice && d == (Device{})
 	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
-		return linux.EPERM
+		return nil, linux.EPERM
 	}
-	return v.made(dir, t.name)(v.makeIn(t, dir, mode&(TypeMask|Permissions), d))
+	n, err := v.makeIn(t, dir, mode&(TypeMask|Permissions), d)
+	return n, v.made(dir, t.name)(n, err)
 }
 
 // Symlink implements symlinkat(2).
@@ -130,7 +157,7 @@ func (v *View) Symlink(text string, at Place, path string) error {
 	if err != nil {
 		return err
 	}
-	return v.made(dir, t.name)(dir.Symlink(t.name, text, v.owner()))
+	return v.made(dir, t.name)(dir.Symlink(t.name, text, v.ownerIn(t.dir.guard(dir))))
 }
 
 // Readlink implements readlinkat(2).
@@ -147,7 +174,7 @@ func (v *View) Readlink(at Place, path string) (string, error) {
 }
 
 // Link implements linkat(2): it adds a name for an existing file (the parameter old). The caller must own the file, or
-// be able to read and write it (protected_hardlinks of proc(5)).
+// be able to read and write it, and the file must not be a set-user-ID or set-group-ID program (protected_hardlinks of proc(5)).
 func (v *View) Link(old Place, at Place, path string) error {
 	t, dir, err := v.vacant(at, path, false)
 	if err != nil {
@@ -160,7 +187,7 @@ func (v *View) Link(old Place, at Place, path string) error {
 		return linux.EXDEV
 	case kind == Dir:
 		return linux.EPERM
-	case !v.Who.Owns(a) && !(kind == Regular && v.Who.May(a, ToRead|ToWrite)):
+	case !v.Who.Owns(a) && !(kind == Regular && withoutSetIDs(a.Mode) == a.Mode && v.Who.May(a, ToRead|ToWrite)):
 		return linux.EPERM
 	}
 	if err := dir.Link(t.name, old.Node); err != nil {
@@ -254,10 +281,12 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	switch {
 	case err != nil:
 		return err
-	case from.last != named || to.last != named:
-		return linux.EBUSY
 	case from.dir.mount != to.dir.mount:
 		return linux.EXDEV
+	case from.last == named && to.last != named && flags&RenameNoReplace != 0:
+		return linux.EEXIST
+	case from.last != named || to.last != named:
+		return linux.EBUSY
 	}
 	dir, err := v.leaving(from)
 	if err != nil {
@@ -301,6 +330,10 @@ func (v *View) rename(from target, dir, into Directory, newName string, flags Re
 // another (to), and returns the target directory.
 func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 	_, isDir := from.place.Node.(Directory)
+	_, replacesDir := to.place.Node.(Directory)
+	mayMove := func(dir Place) bool { // the move changes the entry ".." of the directory
+		return from.dir == to.dir || v.Who.May(dir.Node.Attr(), ToWrite)
+	}
 	switch {
 	case to.exists() && flags&RenameNoReplace != 0:
 		return nil, linux.EEXIST
@@ -308,8 +341,8 @@ func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
 		return nil, linux.ENOENT
 	case (from.slash || to.slash) && !isDir:
 		return nil, linux.ENOTDIR
-	case isDir && from.dir != to.dir && !v.Who.May(from.place.Node.Attr(), ToWrite):
-		return nil, linux.EACCES // the move changes the entry ".." of the moved directory
+	case isDir && !mayMove(from.place), replacesDir && flags&RenameExchange != 0 && !mayMove(to.place):
+		return nil, linux.EACCES
 	case to.exists():
 		return v.leaving(to)
 	}

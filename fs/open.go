@@ -35,6 +35,15 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	return v.open(p, flags, t.origin())
 }
 
+// Openable resolves the path of an existing file, and makes the checks of Open without opening the file.
+func (v *View) Openable(at Place, path string, flags Flags) (Place, error) {
+	p, err := v.Lookup(at, path, flags&NoFollow == 0)
+	if err == nil {
+		err = v.mayOpen(p, p.Node.Attr(), flags)
+	}
+	return p, err
+}
+
 // origin is the directory in which a file was found, and its name there. The zero origin is unknown.
 type origin struct {
 	dir  Place

@@ -77,8 +77,8 @@ func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
 	if a.Mode.Type() == Dir || !owner && c.Fields&SetSize == 0 {
 		return c, nil
 	}
-	mode := withoutSetIDs(a.Mode)
-	if a.Mode.Type() == Regular && c.Fields&SetMode == 0 && (owner || mode != a.Mode && !v.Who.has(KeepSetIDs)) {
+	mode, regular := withoutSetIDs(a.Mode), a.Mode.Type() == Regular
+	if c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || regular && !v.Who.has(KeepSetIDs))) {
 		c.Fields |= SetMode
 		c.Mode, c.ClearSetIDs = mode&Permissions, true
 	}

@@ -140,18 +140,17 @@ func afterSlashes(path string) string {
 // step resolves one name.
 func (w *walker) step(follow following) (t target, done bool, err error) {
 	name, slash, last := w.next()
-	switch {
-	case name == "":
+	if name == "" {
 		return target{dir: w.dir, last: w.last, place: w.dir}, true, nil
-	case len(name) > MaxName:
-		return t, true, linux.ENAMETOOLONG
 	}
 	dir, err := w.dir.directory()
-	if err != nil {
+	switch {
+	case err != nil:
 		return t, true, err
-	}
-	if !w.Who.searchesAll() && !w.Who.May(w.dir.guard(dir), ToExecute) {
+	case !w.Who.searchesAll() && !w.Who.May(w.dir.guard(dir), ToExecute):
 		return t, true, linux.EACCES
+	case len(name) > MaxName:
+		return t, true, linux.ENAMETOOLONG
 	}
 	switch name {
 	case ".":
@@ -212,12 +211,8 @@ func (w *walker) follow(link Link, slash bool) error {
 	if slash {
 		path += "/"
 	}
-	path += w.rest
-	if len(path) >= MaxPath {
-		return linux.ENAMETOOLONG
-	}
 	w.last = named
-	w.start(path)
+	w.start(path + w.rest) // the sum may be longer than MaxPath
 	return nil
 }
 

@@ -112,30 +112,43 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 	if errno != 0 {
 		return -1, errno
 	}
+	return p.openIn(v, at, path, flags, mode)
+}
+
+// openIn opens a file in a view. The path is relative to a directory (the parameter at).
+func (p *Process) openIn(v *fs.View, at fs.Place, path string, flags int, mode uint32) (int, Errno) {
 	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
-	if err == linux.ENXIO {
-		place, err := v.Lookup(at, path, true)
-		if n, ok := place.Node.(openNode); ok {
-			return p.openDescribed(n.open, flags)
-		}
-		if err == nil {
-			switch place.Node.Attr().Mode.Type() {
-			case fs.Fifo:
-				return p.openFIFO(place.Node, flags)
-			case fs.CharDevice:
-				return p.openTerminalDevice(place, p.absolute(at, path), flags)
-			}
-		}
+	switch err {
+	case nil:
+		return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
+	case linux.ENXIO:
+		return p.openSpecial(v, at, path, flags)
 	}
+	p.reportMissed(at, path, file.ToErrno(err))
+	again, errno := p.endLease(err, flags)
+	if again {
+		return p.openIn(v, at, path, flags, mode)
+	}
+	return -1, errno
+}
+
+// openSpecial opens a file that fs.View.Open leaves to its caller. Permissions are checked again: meanwhile the path may lead to
+// another file.
+func (p *Process) openSpecial(v *fs.View, at fs.Place, path string, flags int) (int, Errno) {
+	place, err := v.Openable(at, path, fs.Flags(flags))
 	if err != nil {
-		p.reportMissed(at, path, file.ToErrno(err))
-		again, errno := p.endLease(err, flags)
-		if again {
-			return p.OpenAt(dirfd, path, flags, mode)
-		}
-		return -1, errno
+		return -1, file.ToErrno(err)
 	}
-	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
+	if n, ok := place.Node.(openNode); ok {
+		return p.openDescribed(n.open, flags)
+	}
+	switch place.Node.Attr().Mode.Type() {
+	case fs.Fifo:
+		return p.openFIFO(place.Node, flags)
+	case fs.CharDevice:
+		return p.openTerminalDevice(place, p.absolute(at, path), flags)
+	}
+	return -1, linux.ENXIO
 }
 
 // openedAs returns the path to record for an opened file. With O_TMPFILE, path is only the directory.

@@ -12,9 +12,7 @@ import (
 type OpenHow linux.OpenHow
 
 // MaxOpenHow is the maximum size of a struct open_how, in bytes.
-const (
-	MaxOpenHow = 4096
-)
+const MaxOpenHow = 4096
 
 // ParseOpenHow parses a struct open_how. Errors: EINVAL if it is too short; E2BIG if it is too long or
 // has unknown fields that are not zero.
@@ -70,28 +68,18 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	if !p.hasRoom(int(how.Flags)) {
 		return -1, linux.EMFILE
 	}
-	scoped := bounds&(fs.Beneath|fs.InRoot) != 0
-	if _, magic := p.descriptorIn(path); magic && !scoped && how.Flags&linux.O_NOFOLLOW == 0 {
+	if _, magic := p.descriptorIn(path); magic && bounds&(fs.Beneath|fs.InRoot) == 0 && how.Flags&linux.O_NOFOLLOW == 0 {
 		if bounds == fs.NoCrossing {
 			return -1, linux.EXDEV
 		}
 		return -1, linux.ELOOP
 	}
-	from := path
-	if scoped {
-		from = strings.TrimLeft(path, "/") // RESOLVE_IN_ROOT: an absolute path begins at dirfd, too
+	if bounds&fs.InRoot != 0 && strings.HasPrefix(path, "/") {
+		path = "./" + strings.TrimLeft(path, "/") // an absolute path begins at dirfd, too
 	}
-	v, at, errno := p.at(dirfd, from)
+	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
 		return -1, errno
 	}
-	f, err := v.Within(at, bounds).Open(at, path, fs.Flags(how.Flags), fs.Mode(how.Mode))
-	if err != nil {
-		again, errno := p.endLease(err, int(how.Flags))
-		if again {
-			return p.OpenAt2(dirfd, path, how)
-		}
-		return -1, errno
-	}
-	return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(from, f, int(how.Flags))}, int(how.Flags))
+	return p.openIn(v.Within(at, bounds), at, path, int(how.Flags), uint32(how.Mode))
 }

@@ -258,12 +258,12 @@ func times(access, modify Moment) fs.Change {
 
 // Truncate implements truncate(2).
 func (p *Process) Truncate(path string, size int64) Errno {
-	v, place, errno := p.lookup(linux.AT_FDCWD, path, true, false)
-	switch {
-	case errno != 0:
-		return errno
-	case size < 0:
+	if size < 0 {
 		return linux.EINVAL
+	}
+	v, place, errno := p.lookup(linux.AT_FDCWD, path, true, false)
+	if errno != 0 {
+		return errno
 	}
 	if errno := p.mayExtend(size); errno != 0 {
 		return errno

@@ -152,6 +152,39 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// A file that its owner may not read keeps the owner, the type and the set-user-ID bit that the client has given it. The server
+// runs without capabilities: on the host, the owner must be able to read the attribute that stores them.
+func TestUnreadableOwner(t *testing.T) {
+	dir := folder(t)
+	v := view(export(t, dir, ninep.Config{Cache: ninep.None, UID: 5, GID: 6}, server.Config{}))
+	v.Who = fs.Credentials{}
+	write(t, v, "f", "x", 0)
+	must(t, v.Mknod(v.Dir, "dev", fs.CharDevice|0o666, fs.Device{Major: 1, Minor: 3}))
+	for name, kind := range map[string]fs.Mode{"f": fs.Regular, "dev": fs.CharDevice} {
+		p, err := v.Lookup(v.Dir, name, false)
+		must(t, err)
+		want := func(mode fs.Mode, uid uint32, hostReads bool) {
+			t.Helper()
+			st, err := os.Lstat(filepath.Join(dir, name))
+			must(t, err)
+			if a := p.Node.Attr(); a.Mode != kind|mode || a.UID != uid || st.Mode()&0o400 != 0 != hostReads {
+				t.Errorf("%s: the client sees mode %o, user %d, want %o, %d; mode %v on the host", name, a.Mode, a.UID, kind|mode, uid, st.Mode())
+			}
+		}
+		must(t, v.Change(p, fs.Change{Fields: fs.SetOwner, UID: 7}))
+		must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: fs.SetUID | 0o311}))
+		want(fs.SetUID|0o311, 7, true)
+		must(t, v.Change(p, fs.Change{Fields: fs.SetGroup, GID: 8}))
+		want(p.Node.Attr().Mode&fs.Permissions&fs.SetUID|0o311, 7, true)
+		must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o111}))
+		want(0o111, 7, true)
+		must(t, v.Change(p, fs.Change{Fields: fs.SetOwner | fs.SetGroup | fs.SetMode, UID: 5, GID: 6, Mode: 0o211}))
+		want(0o211, 5, name == "dev")
+		must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o644}))
+		want(0o644, 5, true)
+	}
+}
+
 // With a server that does not support Loam's additional requests, the client uses only those of 9P2000.L.
 func TestPlain(t *testing.T) {
 	dir := folder(t)

@@ -34,21 +34,17 @@ func (u *Names) bind(s *Socket, name string) (bound string, node fs.Node, errno 
 		return bound, nil, errno
 	}
 	v := s.p.View()
-	err := v.Mknod(v.Dir, name, fs.Socket|0o777, fs.Device{})
-	if err == linux.EEXIST {
+	node, err := v.MakeNode(v.Dir, name, fs.Socket|0o777, fs.Device{})
+	switch {
+	case err == linux.EEXIST:
 		return "", nil, linux.EADDRINUSE
-	}
-	var place fs.Place
-	if err == nil {
-		place, err = v.Lookup(v.Dir, name, false)
-	}
-	if err != nil {
+	case err != nil:
 		return "", nil, file.ToErrno(err)
 	}
 	u.mu.Lock()
-	u.byNode[place.Node] = s
+	u.byNode[node] = s
 	u.mu.Unlock()
-	return name, place.Node, 0
+	return name, node, 0
 }
 
 // bindAbstract binds s to an abstract name. If the name is empty, it generates a name of

@@ -20,17 +20,21 @@ const (
 // in text. Only files with the sticky bit can have it.
 type override struct {
 	uid, gid int64  // owner that the client sees; -1: derived from the owner on the host
-	bits     uint32 // S_ISUID, S_ISGID, S_ISVTX
+	bits     uint32 // S_ISUID, S_ISGID, S_ISVTX, and unreadable
 	kind     uint32 // S_IFCHR or S_IFBLK; 0: a real file
 	device   uint64
 }
 
 const specialBits = unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX
 
+// unreadable is a member of override.bits: the client does not see the permission of the owner to read. On the host the owner
+// has this permission, because without it the server could not read the attribute.
+const unreadable = unix.S_IRUSR
+
 // none reports whether a file needs no attribute. The sticky bit is a real mode bit of the file and alone needs no
 // attribute.
 func (o override) none() bool {
-	return o.uid < 0 && o.gid < 0 && o.bits&^unix.S_ISVTX == 0 && o.kind == 0
+	return o.uid < 0 && o.gid < 0 && o.bits&^(unix.S_ISVTX|unreadable) == 0 && o.kind == 0
 }
 
 func (o override) text() string {
@@ -42,7 +46,7 @@ func (o override) text() string {
 func parseOverride(text string) (o override, ok bool) {
 	n, err := fmt.Sscanf(text, "%d %d %o %o %d", &o.uid, &o.gid, &o.bits, &o.kind, &o.device)
 	const most = 1<<32 - 1
-	return o, err == nil && n == 5 && o.uid <= most && o.gid <= most && o.bits&^specialBits == 0 &&
+	return o, err == nil && n == 5 && o.uid <= most && o.gid <= most && o.bits&^(specialBits|unreadable) == 0 &&
 		(o.kind == 0 || o.kind == unix.S_IFCHR || o.kind == unix.S_IFBLK)
 }
 
@@ -54,7 +58,7 @@ func (o override) apply(a *ninep.Attr) {
 	if o.gid >= 0 {
 		a.GID = uint32(o.gid)
 	}
-	a.Mode = a.Mode&^specialBits | o.bits
+	a.Mode = a.Mode&^(specialBits|o.bits&unreadable) | o.bits&specialBits
 	if o.kind != 0 && a.Mode&unix.S_IFMT == unix.S_IFREG {
 		a.Mode = a.Mode&^unix.S_IFMT | o.kind
 		a.Device = o.device
@@ -102,7 +106,7 @@ func (s *session) setOwner(f *fid, m ninep.Setattr) error {
 			o, had = was, true
 		}
 	}
-	mode := uint32(st.Mode) & 0o777
+	mode := uint32(st.Mode) & 0o777 &^ (o.bits & unreadable)
 	if m.Valid&ninep.SetMode != 0 {
 		if f.kind == unix.S_IFLNK {
 			return unix.EOPNOTSUPP
@@ -142,11 +146,12 @@ func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 				return err
 			}
 		}
-		if want := mode | o.bits; want != was {
+		if want := mode | o.bits&specialBits; want != was {
 			return unix.Chmod(p, want)
 		}
 		return nil
 	}
+	o.bits = o.bits&specialBits | ^mode&unreadable
 	const mayWrite = 0o200 // mode bit of the owner; without it the owner cannot set the extended attribute
 	if was&mayWrite == 0 {
 		if err := unix.Chmod(p, was|mayWrite); err != nil {
@@ -162,7 +167,7 @@ func dress(fd int, kind, mode, was uint32, o override, had bool) error {
 		}
 		return err
 	}
-	return unix.Chmod(p, mode|unix.S_ISVTX)
+	return unix.Chmod(p, mode|unreadable|unix.S_ISVTX)
 }
 
 // dressNew gives a new file its mode and owner. kind is the type of the file on the host; mode includes the type
