@@ -277,6 +277,45 @@ func TestDirectInPlace(t *testing.T) {
 	check(t, d)
 }
 
+// Direct reads of holes and of preallocated blocks return zeros, although the blocks have held the content of a removed file. The device
+// does not access the memory of a program for such a range.
+func TestDirectReadsZeros(t *testing.T) {
+	const part = 16 << 10
+	d := loadImage(t, makeImage(t, "8M", "-b", "4096", "-O", "^has_journal"))
+	s := mount(t, d, ext4.Config{Interval: time.Hour})
+	v := newView(s)
+	old, other := openDirect(t, v, "old")
+	stale := bytes.Repeat([]byte{9}, part)
+	for at, full := int64(0), false; !full; at += part {
+		_, err := old.WriteAt(stale, at)
+		if full = errors.Is(err, linux.ENOSPC); !full {
+			must(t, err)
+		}
+	}
+	must(t, errors.Join(old.Close(), other.Close(), v.Unlink(v.Dir, "old"), s.Sync()))
+
+	direct, buffered := openDirect(t, v, "f")
+	_, err := direct.WriteAt(bytes.Repeat([]byte{1}, part), 0)
+	must(t, errors.Join(err, direct.Handle().(fs.Allocator).Allocate(0, 2*part, part), buffered.Sync()))
+	for what, offset := range map[string]int64{"a hole": part, "preallocated": 2 * part, "written, then a hole": part / 2, "a hole, then preallocated": 3 * part / 2} {
+		got := bytes.Repeat([]byte{7}, part)
+		before := d.Stats().Done[block.Read]
+		if n, err := direct.Transfer(&fs.Pieces{List: [][]byte{got}}, offset, false); err != fs.ErrCopy || bytes.Count(got, []byte{7}) != part {
+			t.Errorf("%s: in place: %d, %v", what, n, err)
+		}
+		if n := d.Stats().Done[block.Read] - before; n != 0 {
+			t.Errorf("%s: the device has read %d times", what, n)
+		}
+		want := make([]byte, part)
+		copy(want, bytes.Repeat([]byte{1}, max(0, part-int(offset))))
+		if n, err := direct.ReadAt(got, offset); n != part || err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %d, %v, byte %d", what, n, err, got[part-1])
+		}
+	}
+	must(t, errors.Join(direct.Close(), buffered.Close(), s.Close()))
+	check(t, d)
+}
+
 // If a device has failed and may still access the memory of a transfer, the memory is reported as lost.
 func TestDirectLost(t *testing.T) {
 	d := loadImage(t, makeImage(t, "16M", "-b", "4096"))

@@ -50,3 +50,15 @@ func BenchmarkTree(b *testing.B) {
 	b.Run("read/host", func(b *testing.B) { host(b, true) })
 	b.Run("read/ninep", func(b *testing.B) { served(b, true) })
 }
+
+// BenchmarkChange creates a file of 1000 bytes and removes it, through a server in memory.
+func BenchmarkChange(b *testing.B) {
+	v := view(exportMemory(b, folder(b), ninep.Config{}))
+	text := string(make([]byte, 1000))
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		name := fmt.Sprint(i)
+		write(b, v, name, text, 0)
+		must(b, v.Unlink(v.Dir, name))
+	}
+}
