@@ -112,7 +112,7 @@ func (v *View) Mknod(at Place, path string, mode Mode, d Device) error {
 		return err
 	}
 	whiteout := mode.Type() == CharDevice && d == (Device{})
-	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
+	if kind := mode.Type(); !v.Who.Has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
 		return linux.EPERM
 	}
 	return v.made(dir, t.name)(v.makeIn(t, dir, mode&(TypeMask|Permissions), d))

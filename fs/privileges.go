@@ -78,7 +78,7 @@ func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
 		return c, nil
 	}
 	mode := withoutSetIDs(a.Mode)
-	if a.Mode.Type() == Regular && c.Fields&SetMode == 0 && (owner || mode != a.Mode && !v.Who.has(KeepSetIDs)) {
+	if a.Mode.Type() == Regular && c.Fields&SetMode == 0 && (owner || mode != a.Mode && !v.Who.Has(KeepSetIDs)) {
 		c.Fields |= SetMode
 		c.Mode, c.ClearSetIDs = mode&Permissions, true
 	}
