@@ -28,10 +28,11 @@ const (
 	MakeDevices                        // CAP_MKNOD: the holder may create device files
 	Administer                         // CAP_SYS_ADMIN: the holder may use extended attributes of class "trusted", and change those of class "security"
 	SetCapabilities                    // CAP_SETFCAP: the holder may change capabilities of files
+	ConfigureNet                       // CAP_NET_ADMIN: the holder may write settings of the network in /proc/sys
 )
 
-// has reports whether c has a right.
-func (c *Credentials) has(r Rights) bool {
+// Has reports whether c has one of the rights r.
+func (c *Credentials) Has(r Rights) bool {
 	if c.Rights&Explicit == 0 {
 		return c.UID == 0
 	}
@@ -51,10 +52,10 @@ const (
 // May reports whether a file's permission bits, and its access control list if there is one, allow w (path_resolution(7), acl(5)).
 // With Override everything is allowed, except to execute a file without any execute permission.
 func (c *Credentials) May(a Attr, w Wish) bool {
-	if c.has(Override) {
+	if c.Has(Override) {
 		return w&ToExecute == 0 || a.Mode.Type() == Dir || a.Mode&0o111 != 0
 	}
-	if c.has(ReadSearch) && w&ToWrite == 0 && (w&ToExecute == 0 || a.Mode.Type() == Dir) {
+	if c.Has(ReadSearch) && w&ToWrite == 0 && (w&ToExecute == 0 || a.Mode.Type() == Dir) {
 		return true
 	}
 	const groupBits = 0o070 // without them, Linux does not look at the list
@@ -71,7 +72,7 @@ func (c *Credentials) May(a Attr, w Wish) bool {
 }
 
 // searchesAll reports whether c may search every directory, whatever its attributes are.
-func (c *Credentials) searchesAll() bool { return c.has(Override | ReadSearch) }
+func (c *Credentials) searchesAll() bool { return c.Has(Override | ReadSearch) }
 
 // Guarding is a FileSystem that may know the mode, the owner and the group of a directory when it would have to ask a server for
 // the other attributes.
@@ -94,7 +95,7 @@ func (c *Credentials) inGroup(gid uint32) bool {
 }
 
 // Owns reports whether c may change the mode and the times of a file.
-func (c *Credentials) Owns(a Attr) bool { return c.UID == a.UID || c.has(ActAsOwner) }
+func (c *Credentials) Owns(a Attr) bool { return c.UID == a.UID || c.Has(ActAsOwner) }
 
 // mayRemove reports whether c may remove or rename the entry of file in dir. In a directory with the
 // sticky bit this requires owning one of the two.

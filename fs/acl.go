@@ -95,7 +95,7 @@ func (v *View) setList(p Place, name string, value []byte) error {
 	c := Change{Fields: SetDefaultList, List: l}
 	if name == acl.Access {
 		c.Fields, c.Mode = SetAccessList, Permissions
-		if !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
+		if !v.Who.Has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
 			c.Mode &^= SetGID
 		}
 	}

@@ -26,6 +26,35 @@ type Guarded interface {
 	OpenFor(v *View, flags Flags) (Handle, error)
 }
 
+// Judge is a node that decides which callers may use it. Its permission bits, and rights such as Override, do not matter.
+type Judge interface {
+	Node
+	Allows(c *Credentials, w Wish) bool
+}
+
+// may reports whether the caller may use a node with attributes a in the ways w.
+func (v *View) may(n Node, a Attr, w Wish) bool {
+	if n, ok := n.(Judge); ok {
+		return n.Allows(&v.Who, w)
+	}
+	return v.Who.May(a, w)
+}
+
+// Restricted is a Handle that checks the writer at each write. The check when the file is opened is not enough, because a process may pass
+// the descriptor to another user.
+type Restricted interface {
+	Handle
+	AllowsWrite(c *Credentials) bool
+}
+
+// MayWriteAs returns EPERM if a caller may not write to the open file now.
+func (f *File) MayWriteAs(c *Credentials) error {
+	if f.restricted && !f.handle.(Restricted).AllowsWrite(c) {
+		return linux.EPERM
+	}
+	return nil
+}
+
 // TargetOf returns the text of a link as v sees it.
 func (v *View) TargetOf(l Link) (string, error) {
 	if l, ok := l.(Personal); ok {

@@ -10,7 +10,7 @@ func (v *View) Access(p Place, w Wish) error {
 			return err
 		}
 	}
-	if !v.Who.May(a, w) || w&ToExecute != 0 && a.Mode.Type() == Regular && p.On(NoExecute) {
+	if !v.may(p.Node, a, w) || w&ToExecute != 0 && a.Mode.Type() == Regular && p.On(NoExecute) {
 		return linux.EACCES
 	}
 	return nil
@@ -24,12 +24,12 @@ func (v *View) Change(p Place, c Change) error {
 		return err
 	}
 	a := p.Node.Attr()
-	if err := v.mayChange(a, c); err != nil {
+	if err := v.mayChange(p.Node, a, c); err != nil {
 		return err
 	}
 	if c.Fields&SetMode != 0 {
 		c.Mode &= Permissions
-		if !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
+		if !v.Who.Has(KeepSetIDs) && !v.Who.inGroup(a.GID) {
 			c.Mode &^= SetGID
 		}
 	}
@@ -55,21 +55,21 @@ func (v *View) Change(p Place, c Change) error {
 }
 
 // mayChange checks permissions for a change (chmod(2), chown(2), truncate(2), utimensat(2)).
-func (v *View) mayChange(a Attr, c Change) error {
+func (v *View) mayChange(n Node, a Attr, c Change) error {
 	owns := v.Who.Owns(a)
 	times := c.Fields&(SetAccess|SetModify) != 0
 	switch {
 	case c.Fields&SetMode != 0 && !owns:
 		return linux.EPERM
-	case c.Fields&SetOwner != 0 && !v.Who.has(ChangeOwner) && !(v.Who.UID == a.UID && c.UID == a.UID):
+	case c.Fields&SetOwner != 0 && !v.Who.Has(ChangeOwner) && !(v.Who.UID == a.UID && c.UID == a.UID):
 		return linux.EPERM
-	case c.Fields&SetGroup != 0 && !v.Who.has(ChangeOwner) && !(v.Who.UID == a.UID && v.Who.inGroup(c.GID)):
+	case c.Fields&SetGroup != 0 && !v.Who.Has(ChangeOwner) && !(v.Who.UID == a.UID && v.Who.inGroup(c.GID)):
 		return linux.EPERM
 	case c.Fields&SetSize != 0 && a.Mode.Type() == Dir:
 		return linux.EISDIR
 	case c.Fields&SetSize != 0 && (a.Mode.Type() != Regular || c.Size < 0):
 		return linux.EINVAL
-	case c.Fields&SetSize != 0 && !v.Who.May(a, ToWrite):
+	case c.Fields&SetSize != 0 && !v.may(n, a, ToWrite):
 		return linux.EACCES
 	case times && !owns && c.Now != SetAccess|SetModify:
 		return linux.EPERM

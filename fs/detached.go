@@ -15,15 +15,36 @@ func (t *Tree) Detached(about Mounted, f FileSystem) Place {
 	return t.detached(&mount{fs: f, about: &about})
 }
 
-// DetachedAgain returns the root of a new mount of the file system of a place.
-func (t *Tree) DetachedAgain(about Mounted, from Place) Place {
-	return t.detached(&mount{fs: from.mount.fs, device: from.mount.device, about: &about})
+// Single is a file system that exists once, such as proc. Programs may mount it again.
+type Single interface {
+	FileSystem
+	// Kind returns the type for mount(2).
+	Kind() string
+}
+
+// DetachedSingle returns the root of a new mount of the Single of type about.Kind that Mount has mounted last. Errors: ENODEV.
+func (t *Tree) DetachedSingle(about Mounted) (Place, error) {
+	m, ok := t.singles.Load(about.Kind)
+	if !ok {
+		return Place{}, linux.ENODEV
+	}
+	of := m.(*mount)
+	return t.detached(&mount{fs: of.fs, device: of.device, about: &about}), nil
+}
+
+// HasSingle reports whether there is a Single of a type.
+func (t *Tree) HasSingle(kind string) bool {
+	_, ok := t.singles.Load(kind)
+	return ok
 }
 
 // DetachedBind returns the root of a new mount that shows a file or directory, with the flags of the mount that contains it. Errors:
-// EINVAL for a file outside of every tree.
+// EINVAL unless the place is in this tree or in a detached mount.
 func (t *Tree) DetachedBind(about Mounted, from Place) (Place, error) {
-	if from.mount == nowhereMount {
+	t.mu.Lock()
+	usable := t.mayUseMount(from.mount)
+	t.mu.Unlock()
+	if !usable {
 		return Place{}, linux.EINVAL
 	}
 	about.Flags = MountFlags(from.mount.flags.Load())
@@ -80,6 +101,11 @@ func (t *Tree) shows(m *mount) bool {
 	return true
 }
 
+// mayUseMount reports whether a mount is in the tree or was never attached to a tree. The caller holds mu.
+func (t *Tree) mayUseMount(m *mount) bool {
+	return m.about != nil && m.at.Load() == nil || t.shows(m)
+}
+
 // below reports whether a mount is o, or is attached inside o.
 func (m *mount) below(o *mount) bool {
 	for m != o {
@@ -114,7 +140,7 @@ func (p Place) IsMountRoot() bool { return p == p.mount.root() }
 func (t *Tree) SetFlags(p Place, all bool, change func(MountFlags) MountFlags) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !p.IsMountRoot() || p.mount.at.Load() != nil && !t.shows(p.mount) {
+	if !p.IsMountRoot() || !t.mayUseMount(p.mount) {
 		return linux.EINVAL
 	}
 	set := func(m *mount) { m.flags.Store(uint32(change(MountFlags(m.flags.Load())))) }

@@ -18,11 +18,11 @@ type File struct {
 	// checkedAt is the value of Tree.capabilitySets at which the file had no capabilities; 0: not yet checked.
 	checkedAt atomic.Uint64
 
-	// Properties of the handle, determined once.
-	stream, endless, immediate bool
+	// Properties of the handle, determined once: whether it implements Stream, Endless, Immediate and Restricted.
+	stream, endless, immediate, restricted bool
 
 	mu     sync.Mutex
-	offset int64 // Properties of handle, determined once: whether it implements Stream, Endless and Immediate.
+	offset int64
 }
 
 func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
@@ -31,6 +31,7 @@ func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
 	_, f.stream = h.(Stream)
 	_, f.endless = h.(Endless)
 	_, f.immediate = h.(Immediate)
+	_, f.restricted = h.(Restricted)
 	return f
 }
 

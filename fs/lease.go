@@ -2,7 +2,7 @@ package fs
 
 // Lessor decides whether files with leases may be opened (fcntl(2), F_SETLEASE).
 type Lessor interface {
-	// MayOpen is called before a regular file is opened or truncated; the flags of a truncation are WriteOnly. It reports the attempt to
+	// MayOpen is called before a regular file is opened or truncated; the flags of truncate(2) are WriteOnly. It reports the attempt to
 	// the holders of leases that forbid it, and returns an error if such a lease has not ended yet.
 	MayOpen(n Node, flags Flags) error
 }

@@ -90,6 +90,7 @@ type Tree struct {
 // common is the part of a Tree that its copies share.
 type common struct {
 	drivers sync.Map                // drivers of devices, from deviceKey to OpenDevice
+	singles sync.Map                // the newest *mount that Mount has made of each Single, by its type
 	watcher atomic.Pointer[Watcher] // the watcher; nil: none
 	lessor  atomic.Pointer[Lessor]  // see SetLessor; nil: none
 	cookies atomic.Uint32           // the newest value of Notice.Cookie
@@ -132,7 +133,11 @@ func (t *Tree) Mount(f FileSystem, at Place, readOnly bool) error {
 	if _, err := at.directory(); err != nil {
 		return err
 	}
-	t.mount(&mount{fs: f}, at, readOnlyFlag(readOnly))
+	m := &mount{fs: f}
+	t.mount(m, at, readOnlyFlag(readOnly))
+	if s, ok := f.(Single); ok {
+		t.singles.Store(s.Kind(), m)
+	}
 	return nil
 }
 

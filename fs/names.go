@@ -67,7 +67,7 @@ func (v *View) setGroupIn(a Attr, mode Mode) Mode {
 	switch {
 	case mode.Type() == Dir:
 		return mode | SetGID
-	case mode&program == program && !v.Who.has(KeepSetIDs) && !v.Who.inGroup(a.GID):
+	case mode&program == program && !v.Who.Has(KeepSetIDs) && !v.Who.inGroup(a.GID):
 		return mode &^ SetGID
 	}
 	return mode
@@ -138,7 +138,7 @@ func (v *View) MakeNode(at Place, path string, mode Mode, d Device) (Node, error
 		return nil, err
 	}
 	whiteout := mode.Type() == CharDevice && d == (Device{})
-	if kind := mode.Type(); !v.Who.has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
+	if kind := mode.Type(); !v.Who.Has(MakeDevices) && (kind == CharDevice && !whiteout || kind == BlockDevice) {
 		return nil, linux.EPERM
 	}
 	n, err := v.makeIn(t, dir, mode&(TypeMask|Permissions), d)

@@ -239,7 +239,7 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 		wish |= ToWrite
 	}
 	switch {
-	case !v.Who.May(a, wish):
+	case !v.may(p.Node, a, wish):
 		return linux.EACCES
 	case flags&linux.O_NOATIME != 0 && !v.Who.Owns(a):
 		return linux.EPERM

@@ -78,7 +78,7 @@ func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
 		return c, nil
 	}
 	mode, regular := withoutSetIDs(a.Mode), a.Mode.Type() == Regular
-	if c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || regular && !v.Who.has(KeepSetIDs))) {
+	if c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || regular && !v.Who.Has(KeepSetIDs))) {
 		c.Fields |= SetMode
 		c.Mode, c.ClearSetIDs = mode&Permissions, true
 	}

@@ -34,24 +34,24 @@ func (m *mount) has(f MountFlags) bool { return MountFlags(m.flags.Load())&f != 
 func (p Place) On(f MountFlags) bool { return p.mount.has(f) }
 
 // Bind makes a file or directory visible at another place of the same type (MS_BIND). The flags of the mount that contains
-// the source apply to the new mount. Mounts below the source are not visible at the other place. Errors: ENOTDIR; EINVAL for
-// a file outside of every tree.
+// the source apply to the new mount. Mounts below the source are not visible at the other place. Errors: ENOTDIR; EINVAL if
+// one of the places is not in the tree; the source may also be in a detached mount.
 func (t *Tree) Bind(about Mounted, from, at Place) error {
-	isDir := func(p Place) bool { return p.Node.Attr().Mode.Type() == Dir }
-	switch {
-	case from.mount == nowhereMount:
-		return linux.EINVAL
-	case isDir(from) != isDir(at):
+	if isDir := at.Node.Attr().Mode.Type() == Dir; isDir != (from.Node.Attr().Mode.Type() == Dir) {
 		return linux.ENOTDIR
 	}
-	about.Flags = MountFlags(from.mount.flags.Load())
-	t.mount(&mount{fs: from.mount.fs, file: from.Node, device: from.mount.device, about: &about}, at, about.Flags)
-	return nil
+	m, err := t.DetachedBind(about, from)
+	if err == nil {
+		err = t.Move(m, at, about.Path)
+	}
+	return err
 }
 
-// Remount replaces the flags of the mount whose root is p. Errors: EINVAL if p is not the root of a mount.
+// Remount replaces the flags of the mount whose root is p. Errors: EINVAL if p is not the root of a mount of the tree.
 func (t *Tree) Remount(p Place, flags MountFlags) error {
-	if !p.IsMountRoot() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !p.IsMountRoot() || !t.shows(p.mount) {
 		return linux.EINVAL
 	}
 	p.mount.flags.Store(uint32(flags))

@@ -92,7 +92,7 @@ func (v *View) Xattrs(p Place) []string {
 		return nil
 	}
 	list := n.Xattrs()
-	if !v.Who.has(Administer) {
+	if !v.Who.Has(Administer) {
 		list = slices.DeleteFunc(list, func(name string) bool { return strings.HasPrefix(name, trustedXattr) })
 	}
 	return append(p.Node.Attr().ACL.Lists().Names(), list...)
@@ -142,9 +142,9 @@ func (c *Credentials) XattrName(kind Mode, name string, w Wish) error {
 	switch {
 	case found && class == "user" && (kind == Regular || kind == Dir):
 		return nil
-	case found && class == "trusted" && c.has(Administer):
+	case found && class == "trusted" && c.Has(Administer):
 		return nil
-	case found && class == "security" && (w == ToRead || c.has(securityRight(name))):
+	case found && class == "security" && (w == ToRead || c.Has(securityRight(name))):
 		return nil
 	case !found || class != "user" && class != "trusted" && class != "security":
 		return linux.EOPNOTSUPP

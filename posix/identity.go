@@ -75,7 +75,7 @@ func rightsOf(c credential.Capabilities) fs.Rights {
 	}{
 		{linux.CAP_DAC_OVERRIDE, fs.Override}, {linux.CAP_DAC_READ_SEARCH, fs.ReadSearch}, {linux.CAP_CHOWN, fs.ChangeOwner},
 		{linux.CAP_FOWNER, fs.ActAsOwner}, {linux.CAP_FSETID, fs.KeepSetIDs}, {linux.CAP_MKNOD, fs.MakeDevices},
-		{linux.CAP_SYS_ADMIN, fs.Administer}, {linux.CAP_SETFCAP, fs.SetCapabilities},
+		{linux.CAP_SYS_ADMIN, fs.Administer}, {linux.CAP_SETFCAP, fs.SetCapabilities}, {linux.CAP_NET_ADMIN, fs.ConfigureNet},
 	} {
 		if c.Has(x.capability) {
 			r |= x.right

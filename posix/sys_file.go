@@ -100,9 +100,12 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
-	p.keepSafe(o, len(b))
+	if errno := p.prepareWrite(o.File, len(b)); errno != 0 {
+		return -1, errno
+	}
 	n, errno := o.Write(b)
-	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !o.Nonblocking() {
+	_, inTree := o.File.(*treeFile) // its writes do not wait, and may be short: settings in /proc/sys
+	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
 	}
 	if errno != 0 {
@@ -303,7 +306,7 @@ func (p *Process) InPlace(fd int, address uint64, n int, write bool) (f file.InP
 	}
 	o := p.fds.Get(fd)
 	if f = o.InPlace(address); f != nil && write {
-		p.keepSafe(o, n)
+		p.prepareWrite(o.File, n)
 	}
 	return f
 }
@@ -384,11 +387,15 @@ func TakesInt(request int) bool {
 	return false
 }
 
-// keepSafe calls clearSetIDs for a file of the file tree. It is called before n bytes are written to the file.
-func (p *Process) keepSafe(o *file.Description, n int) {
-	if f, ok := o.File.(*treeFile); ok && n > 0 {
-		p.clearSetIDs(f)
+// prepareWrite calls clearSetIDs for a file of the file tree. It is called before n bytes are written to the file. Errors: EPERM if the
+// file checks its writer at each write.
+func (p *Process) prepareWrite(o file.File, n int) Errno {
+	f, ok := o.(*treeFile)
+	if !ok || n == 0 {
+		return 0
 	}
+	p.clearSetIDs(f)
+	return file.ToErrno(f.MayWriteAs(&p.sight().Who))
 }
 
 // clearSetIDs removes the set-user-ID bit, and the set-group-ID bit of an executable file (write(2), inode(7)). A caller with

@@ -18,10 +18,12 @@ func (p *Process) lease(o *file.Description, fd, cmd, kind int) (int, Errno) {
 		return linux.F_UNLCK, 0
 	case cmd == linux.F_GETLEASE:
 		return p.leases.Kind(f.Place().Node, f), 0
-	case kind < linux.F_RDLCK || kind > linux.F_UNLCK, !ok, o.File.Mode()&linux.S_IFMT != linux.S_IFREG:
+	case kind < linux.F_RDLCK || kind > linux.F_UNLCK, !ok:
 		return -1, linux.EINVAL
 	case p.sight().Who.UID != f.Attr().UID && !p.may(linux.CAP_LEASE):
 		return -1, linux.EACCES
+	case o.File.Mode()&linux.S_IFMT != linux.S_IFREG:
+		return -1, linux.EINVAL
 	case kind != linux.F_UNLCK && p.inUse(f, kind == linux.F_WRLCK):
 		return -1, linux.EAGAIN
 	}

@@ -64,7 +64,9 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	if b, errno = p.bounded(o, b, func(*treeFile) int64 { return max(offset, 0) }); errno != 0 {
 		return -1, errno
 	}
-	p.keepSafe(o, len(b))
+	if errno := p.prepareWrite(o.File, len(b)); errno != 0 {
+		return -1, errno
+	}
 	return o.WriteAt(b, offset)
 }
 
@@ -310,8 +312,8 @@ func (p *Process) CopyFileRange(in int, inOffset *int64, out int, outOffset *int
 	if !from.Flags().MayRead() || !to.Flags().MayWrite() || to.Flags()&fs.Append != 0 {
 		return -1, linux.EBADF
 	}
-	if n > 0 {
-		p.clearSetIDs(to)
+	if errno := p.prepareWrite(to, n); errno != 0 {
+		return -1, errno
 	}
 	return copyRange(from, inOffset, to, outOffset, n)
 }

@@ -73,7 +73,9 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if _, isCounter := to.File.(*event.Counter); isCounter || cannotWrite(to) {
 		return -1, linux.EINVAL
 	}
-	p.keepSafe(to, n)
+	if errno := p.prepareWrite(to.File, n); errno != 0 {
+		return -1, errno
+	}
 	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
 }
 

@@ -69,6 +69,7 @@ const (
 	CAP_LINUX_IMMUTABLE  = 9
 	CAP_MAC_OVERRIDE     = 32
 	CAP_MKNOD            = 27
+	CAP_NET_ADMIN        = 12
 	CAP_NET_BIND_SERVICE = 10
 	CAP_NET_RAW          = 13
 	CAP_SETFCAP          = 31

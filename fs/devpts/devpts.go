@@ -73,6 +73,9 @@ func (f *FileSystem) Usage() fs.Usage {
 	return fs.Usage{Type: Magic, BlockSize: blockSize, MaxNameLength: fs.MaxName}
 }
 
+// Kind implements fs.Single.
+func (f *FileSystem) Kind() string { return "devpts" }
+
 // Sync implements fs.FileSystem.
 func (f *FileSystem) Sync() error { return nil }
 

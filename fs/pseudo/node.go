@@ -74,48 +74,6 @@ func (h handle) Sync() error { return linux.EINVAL }
 // Close implements fs.Handle.
 func (h handle) Close() error { return nil }
 
-// setting is a file that its owner, root, may write.
-type setting struct {
-	file
-	set func(text string) error
-}
-
-// Change implements fs.Node. O_TRUNC succeeds, and has no effect.
-func (s *setting) Change(c fs.Change) error {
-	if c.Fields == fs.SetSize {
-		return nil
-	}
-	return linux.EPERM
-}
-
-// Open implements fs.Node.
-func (s *setting) Open(fs.Flags) (fs.Handle, error) {
-	return settingHandle{handle(s.text()), s.set}, nil
-}
-
-// settingHandle is an open setting.
-type settingHandle struct {
-	handle
-	set func(text string) error
-}
-
-// WriteAt implements fs.Handle. Each write has the whole new text; an empty write has no effect.
-func (h settingHandle) WriteAt(p []byte, _ int64) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	if err := h.set(string(p)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-// Append implements fs.Handle.
-func (h settingHandle) Append(p []byte) (int, int64, error) {
-	n, err := h.WriteAt(p, 0)
-	return n, 0, err
-}
-
 // link is a symbolic link.
 type link struct {
 	node

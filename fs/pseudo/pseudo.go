@@ -71,6 +71,17 @@ func (f *FileSystem) Usage() fs.Usage {
 	return fs.Usage{Type: f.magic, BlockSize: blockSize, MaxNameLength: fs.MaxName}
 }
 
+// Kind implements fs.Single.
+func (f *FileSystem) Kind() string {
+	switch f.magic {
+	case ProcMagic:
+		return "proc"
+	case SysMagic:
+		return "sysfs"
+	}
+	return "cgroup2"
+}
+
 // Sync implements fs.FileSystem.
 func (f *FileSystem) Sync() error { return nil }
 
@@ -84,9 +95,12 @@ func (f *FileSystem) File(path string, text func() string) {
 		text = other
 		delete(f.replaced, path)
 	}
-	n := &file{text: text}
-	n.node = f.newNode(fs.Regular | 0o444)
-	f.add(path, n)
+	n := file{f.newNode(fs.Regular | 0o444), text}
+	if f.isSysctl(path) {
+		f.add(path, &fixed{n})
+	} else {
+		f.add(path, &n)
+	}
 }
 
 // Fixed adds a file with constant content.
@@ -96,20 +110,6 @@ func (f *FileSystem) Fixed(path, text string) { f.File(path, func() string { ret
 func (f *FileSystem) private(path, text string) {
 	n := &file{text: func() string { return text }}
 	n.node = f.newNode(fs.Regular | 0o400)
-	f.add(path, n)
-}
-
-// Setting is a file that root may write. Text returns its content. Set is called with the bytes of a write; an error is
-// returned to the writer.
-type Setting struct {
-	Text func() string
-	Set  func(text string) error
-}
-
-// setting adds a file that root may write.
-func (f *FileSystem) setting(path string, s Setting) {
-	n := &setting{file{text: s.Text}, s.Set}
-	n.node = f.newNode(fs.Regular | 0o644)
 	f.add(path, n)
 }
 

@@ -296,12 +296,12 @@ func TestSetting(t *testing.T) {
 	value := "off\n"
 	p := Process{PID: 1, Settings: map[string]Setting{HugePagePolicy: {
 		Text: func() string { return value },
-		Set: func(text string) error {
-			if text == "bad" {
-				return linux.EINVAL
+		Set: func(text string, offset int64) (int, error) {
+			if text == "bad" || offset != 0 {
+				return 0, linux.EINVAL
 			}
 			value = text
-			return nil
+			return len(text), nil
 		},
 	}}}
 	v := fs.NewView(fs.NewTree(Sys(p)))

@@ -167,7 +167,7 @@ func (c *Conflict) Errno() linux.Errno { return linux.EAGAIN }
 
 // MayOpen implements fs.Lessor.
 func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
-	c := &Conflict{l, n, flags.MayWrite() || flags&fs.Truncate != 0}
+	c := &Conflict{l, n, flags.MayWrite()}
 	l.mu.Lock()
 	var report []func()
 	l.expire(n)

@@ -62,7 +62,7 @@ func fsopen(c call.Caller, a call.Args) (uint64, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	if places[kind] == "" && !isMemory(kind) {
+	if !isMemory(kind) && !c.Process.View().Tree.HasSingle(kind) {
 		return 0, linux.ENODEV
 	}
 	return result(c.Process.Install(&context{kind: kind}, number(a.A2)&linux.FSOPEN_CLOEXEC != 0))
@@ -208,10 +208,13 @@ func (x *context) set(command int, key, value string) linux.Errno {
 	return 0
 }
 
-// create creates the file system. Errors: EBUSY, and those of newMount.
+// create creates the file system. Errors: EBUSY, EPERM, and those of newMount.
 func (x *context) create(c call.Caller) linux.Errno {
-	if x.phase != parameters {
+	switch {
+	case x.phase != parameters:
 		return linux.EBUSY
+	case !c.Process.May(linux.CAP_SYS_ADMIN): // another process may have opened the context
+		return linux.EPERM
 	}
 	about := fs.Mounted{Source: x.source, Kind: x.kind}
 	if about.Source == "" {

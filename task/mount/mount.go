@@ -129,23 +129,14 @@ func mountFlags(flags uint64) (f fs.MountFlags) {
 	return f
 }
 
-// places are the mount points of file systems that are mounted again, by type.
-var places = map[string]string{"proc": "/proc", "sysfs": "/sys", "devpts": "/dev/pts"}
-
 // isMemory reports whether a type is a file system in memory.
 func isMemory(kind string) bool { return kind == "tmpfs" || kind == "ramfs" }
 
 // newMount returns the root of a new, detached mount of a file system of type about.Kind. Errors: ENODEV, EINVAL for a wrong option.
 func newMount(p *posix.Process, t *fs.Tree, about fs.Mounted, data string) (fs.Place, linux.Errno) {
-	if path, ok := places[about.Kind]; ok {
-		from, err := p.View().Lookup(t.Root(), path, true)
-		if err != nil {
-			return fs.Place{}, file.ToErrno(err)
-		}
-		return t.DetachedAgain(about, from), 0
-	}
 	if !isMemory(about.Kind) {
-		return fs.Place{}, linux.ENODEV
+		at, err := t.DetachedSingle(about)
+		return at, file.ToErrno(err)
 	}
 	c, owner, ok := memfs.ParseOptions(data)
 	if !ok {

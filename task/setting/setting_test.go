@@ -12,17 +12,38 @@ import (
 
 // The number at the beginning of a text is read as proc_dointvec of Linux does. TestLinuxSettings of package unikernel compares more texts
 // with Linux.
-func TestFirstNumber(t *testing.T) {
+func TestNumber(t *testing.T) {
 	for text, want := range map[string]int64{
-		"7": 7, "7\n": 7, " \t0x1F 8\n": 31, "010": 8, "0": 0, "-3": -3, "-0x10": -16, "5\x00x": 5, "00000000000000000012": 10,
+		"7": 7, "7\n": 7, "0x1F 8\n": 31, "010": 8, "0": 0, "-3": -3, "-0x10": -16, "00000000000000000012": 10,
 	} {
-		if n, ok := firstNumber(text); !ok || n != want {
+		if n, _, ok := number(text); !ok || n != want {
 			t.Errorf("%q: %d, %v, want %d", text, n, ok, want)
 		}
 	}
-	for _, text := range []string{"", "\n", "x", "7x", "+7", "--7", "1_000", "0x", "08", "99999999999999999999", "0000000000000000000012"} {
-		if n, ok := firstNumber(text); ok {
+	for _, text := range []string{"", "\n", "x", "7x", "+7", "--7", "1_000", "0x", "08", "5\x00x", "99999999999999999999", "0000000000000000000012"} {
+		if n, _, ok := number(text); ok {
 			t.Errorf("%q: %d", text, n)
+		}
+	}
+}
+
+// A write of fewer numbers than a setting has changes the first ones, a write of more numbers uses those that fit, and a write at an offset
+// has no effect.
+func TestIntegers(t *testing.T) {
+	values := []int64{1, 2}
+	s := Integers(0, 9, 2, func() []int64 { return values }, func(v []int64) error { values = v; return nil })
+	for _, test := range []struct {
+		text   string
+		offset int64
+		n      int
+		err    error
+		want   string
+	}{
+		{"3", 0, 1, nil, "3\t2\n"}, {" 4 5\n", 0, 5, nil, "4\t5\n"}, {"6 7 8", 0, 4, nil, "6\t7\n"}, {"1", 3, 1, nil, "6\t7\n"},
+		{"8 x", 0, 0, linux.EINVAL, "6\t7\n"}, {"\n", 0, 0, linux.EINVAL, "6\t7\n"}, {"10", 0, 0, linux.EINVAL, "6\t7\n"},
+	} {
+		if n, err := s.Set(test.text, test.offset); n != test.n || err != test.err || s.Text() != test.want {
+			t.Errorf("%q at %d: %d, %v, %q, want %d, %v, %q", test.text, test.offset, n, err, s.Text(), test.n, test.err, test.want)
 		}
 	}
 }
@@ -37,7 +58,7 @@ func TestAll(t *testing.T) {
 			t.Errorf("on Linux: %v", err)
 		}
 		before := s.Text()
-		if err := s.Set(before); err != nil || s.Text() != before {
+		if _, err := s.Set(before, 0); err != nil || s.Text() != before {
 			t.Errorf("%s: %v, %q becomes %q", path, err, before, s.Text())
 		}
 	}
@@ -45,7 +66,7 @@ func TestAll(t *testing.T) {
 		"kernel/hostname": "name\n", "vm/overcommit_memory": "2\n", "vm/overcommit_ratio": "0\n", "vm/max_map_count": "262144\n",
 		"net/core/somaxconn": "65535\n", "net/ipv4/ip_unprivileged_port_start": "80\n", "fs/pipe-max-size": "8192\n", "fs/pipe-user-pages-soft": "0\n",
 	} {
-		if err := settings["sys/"+path].Set(text); err != nil || settings["sys/"+path].Text() != text {
+		if _, err := settings["sys/"+path].Set(text, 0); err != nil || settings["sys/"+path].Text() != text {
 			t.Errorf("%s: %v, %q", path, err, settings["sys/"+path].Text())
 		}
 	}
@@ -56,11 +77,16 @@ func TestAll(t *testing.T) {
 	for path, text := range map[string]string{
 		"vm/overcommit_memory": "3", "vm/max_map_count": "-1", "net/ipv4/ip_unprivileged_port_start": "65536", "net/core/somaxconn": "2147483648",
 	} {
-		if err := settings["sys/"+path].Set(text); err != linux.EINVAL {
+		if _, err := settings["sys/"+path].Set(text, 0); err != linux.EINVAL {
 			t.Errorf("%s: %s is accepted: %v", path, text, err)
 		}
 	}
-	if s := settings["sys/kernel/hostname"]; s.Set(strings.Repeat("x", 100)) != nil || len(s.Text()) != linux.NameMax+1 {
+	if s := settings["sys/kernel/hostname"]; s.Text() != "name\n" || !sets(s, strings.Repeat("x", 100)) || len(s.Text()) != linux.NameMax+1 {
 		t.Errorf("a long name: %q", s.Text())
 	}
+}
+
+func sets(s Setting, text string) bool {
+	n, err := s.Set(text, 0)
+	return n == len(text) && err == nil
 }

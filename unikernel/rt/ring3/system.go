@@ -40,7 +40,7 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Processes = s.Processes(p.MountTables)
 		p.Settings = map[string]pseudo.Setting{pseudo.HugePagePolicy: {
 			Text: func() string { return procfs.PolicyText(s.Blocks.Policy()) },
-			Set:  func(text string) error { return procfs.SetPolicy(&s.Blocks, text) },
+			Set:  func(text string, _ int64) (int, error) { return len(text), procfs.SetPolicy(&s.Blocks, text) },
 		}}
 		p.Sysctls = map[string]pseudo.Setting{}
 		for path, setting := range s.Settings(rt.Process()) {

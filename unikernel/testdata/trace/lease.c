@@ -62,6 +62,53 @@ static int interrupted(void)
 	return open(file, O_WRONLY);
 }
 
+/* Opens the file; a signal whose handler restarts calls arrives meanwhile. */
+static int restarted(void)
+{
+	struct sigaction a = { .sa_handler = handler, .sa_flags = SA_RESTART };
+	sigaction(SIGALRM, &a, 0);
+	ualarm(100000, 0);
+	return open(file, O_WRONLY);
+}
+
+/* Calls that change the file without opening it, and opens with a read lease and a write lease. */
+static void harmless(void)
+{
+	int fd = open(file, O_RDONLY), child;
+	char other[100];
+	puts("-- other calls");
+	snprintf(other, sizeof other, "%s.other", file);
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	fcntl(fd, F_SETSIG, SIGRTMIN + 1);
+	SHOW(chmod(file, 0640));
+	SHOW(link(file, other));
+	SHOW(rename(other, file));
+	SHOW(unlink(other));
+	SHOW(access(file, R_OK));
+	SHOW(chown(file, 0, 0));
+	arrives(0);
+	SHOW(fcntl(fd, F_GETLEASE) == F_WRLCK);
+	OPENS(open(file, O_RDONLY | O_CREAT | O_EXCL | O_NONBLOCK));
+	OPENS(open(file, O_RDONLY | O_DIRECTORY | O_NONBLOCK));
+	arrives(0);
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	OPENS(open(file, O_RDONLY | O_TRUNC | O_NONBLOCK));
+	arrives(0);
+	SHOW(lseek(fd, 0, SEEK_END));
+	SHOW(fcntl(fd, F_GETLEASE) == F_RDLCK);
+	OPENS(open(file, O_RDONLY | O_CREAT | O_NONBLOCK, 0600));
+	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	fcntl(fd, F_SETSIG, SIGRTMIN + 1);
+	child = start(restarted);
+	arrives(20);
+	usleep(300000);
+	SHOW(waitpid(child, 0, WNOHANG));
+	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
+	ends(child);
+	close(fd);
+}
+
 static void requests(void)
 {
 	int fd = open(file, O_RDONLY), w = open(file, O_WRONLY), p[2], d = open("/", O_RDONLY), path = open(file, O_PATH);
@@ -166,7 +213,7 @@ static void breaks(void)
 
 static void users(void)
 {
-	int fd = open(file, O_RDONLY);
+	int fd = open(file, O_RDONLY), d = open("/", O_RDONLY);
 	puts("-- users");
 	chmod(file, 0666);
 	if (setresuid(1000, 1000, 1000))
@@ -174,6 +221,8 @@ static void users(void)
 	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
 	SHOW(fcntl(fd, F_GETLEASE) == F_UNLCK);
 	SHOW(fcntl(fd, F_SETLEASE, 77));
+	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
+	SHOW(fcntl(d, F_SETLEASE, F_RDLCK));
 }
 
 int main(void)
@@ -189,6 +238,7 @@ int main(void)
 	sigprocmask(SIG_BLOCK, &set, 0);
 	requests();
 	breaks();
+	harmless();
 	users();
 	unlink(name);
 	return 0;

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *error(long r) { return r == -1 ? strerror(errno) : "ok"; }
@@ -108,6 +109,64 @@ static void configure(void)
 	close(fd);
 }
 
+/* Shows whether file systems of which there is only one can be mounted by a process with another root. */
+static void inJail(void)
+{
+	puts("-- in a jail");
+	mkdir("/tmp/nm/jail", 0755);
+	mkdir("/tmp/nm/jail/proc", 0755);
+	mkdir("/tmp/nm/jail/sys", 0755);
+	if (fork() == 0) {
+		int fd, m;
+		if (chroot("/tmp/nm/jail") || chdir("/"))
+			_exit(1);
+		SHOW(mount("proc", "/proc", "proc", 0, 0));
+		SHOW(exists("/proc/self/status"));
+		SHOW(exists("/proc/tmp"));
+		SHOW(mount("sys", "/sys", "sysfs", MS_RDONLY, 0));
+		SHOW(exists("/sys/devices/system/cpu/online"));
+		SHOW(umount("/proc"));
+		SHOW(exists("/proc/self/status"));
+		OPEN(fd, fsopen("proc", 0));
+		SHOW(fsconfig(fd, FSCONFIG_CMD_CREATE, 0, 0, 0));
+		OPEN(m, fsmount(fd, 0, 0));
+		SHOW(move_mount(m, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH));
+		SHOW(exists("/proc/self/status"));
+		_exit(0);
+	}
+	wait(0);
+}
+
+/* Shows that mounts of another mount namespace cannot be used. */
+static void elsewhere(void)
+{
+	char path[100], byte;
+	int ready[2], end[2];
+	puts("-- elsewhere");
+	if (pipe(ready) || pipe(end))
+		return;
+	int child = fork();
+	if (child == 0) {
+		close(end[1]);
+		unshare(CLONE_NEWNS);
+		write(ready[1], "", 1);
+		read(end[0], &byte, 1);
+		_exit(0);
+	}
+	read(ready[0], &byte, 1);
+	snprintf(path, sizeof path, "/proc/%d/root", child);
+	SHOW(mount(path, "/tmp/nm/a", 0, MS_BIND, 0));
+	SHOW(mount("/tmp/nm/b", path, 0, MS_BIND, 0));
+	SHOW(mount("x", path, "tmpfs", 0, 0));
+	SHOW(mount(0, path, 0, MS_REMOUNT | MS_BIND | MS_RDONLY, 0));
+	SHOW(mount(path, "/tmp/nm/a", 0, MS_MOVE, 0));
+	SHOW(open_tree(AT_FDCWD, path, OPEN_TREE_CLONE));
+	SHOW(attr(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY, 0));
+	SHOW(umount(path));
+	close(end[1]);
+	waitpid(child, 0, 0);
+}
+
 static void moves(void)
 {
 	int t;
@@ -176,9 +235,13 @@ static void change(void)
 	SHOW(mount_setattr(AT_FDCWD, "/tmp/nm/c", 0, 0, 32));
 	SHOW(mount_setattr(AT_FDCWD, "/tmp/nm/c", 0, 0, 16));
 	SHOW(mount_setattr(AT_FDCWD, "/tmp/nm/c", 0, 0, 100000));
+	fd = fsopen("tmpfs", 0);
 	if (setresuid(1000, 1000, 1000))
 		exit(1);
 	puts("-- without a right");
+	SHOW(fsconfig(fd, FSCONFIG_SET_STRING, "size", "1m", 0));
+	SHOW(fsconfig(fd, FSCONFIG_CMD_CREATE, 0, 0, 0));
+	SHOW(fsmount(fd, 0, 0));
 	SHOW(fsopen("tmpfs", 0));
 	SHOW(fspick(AT_FDCWD, "/tmp/nm/c", 0));
 	SHOW(fsmount(1000, 0, 0));
@@ -200,6 +263,8 @@ int main(void)
 	mkdir("/tmp/nm/c", 0755);
 	make("/tmp/nm/file");
 	configure();
+	inJail();
+	elsewhere();
 	moves();
 	change();
 	return 0;

@@ -3,11 +3,18 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *error(long r) { return r == -1 ? strerror(errno) : "ok"; }
@@ -71,6 +78,140 @@ static int backlog(int n)
 	return i;
 }
 
+/* Writes a part of a text to a setting at an offset. */
+static long put(const char *name, const char *text, size_t n, off_t at, int flags)
+{
+	int fd = open(full(name), O_WRONLY | flags), e;
+	long r = at ? pwrite(fd, text, n, at) : write(fd, text, n);
+	e = errno;
+	close(fd);
+	errno = e;
+	return r;
+}
+
+#define PUT(name, text, at) do { SHOW(put(name, text, sizeof(text) - 1, at, 0)); printf("%s is %s", name, get(name)); } while (0)
+
+/* Several numbers, space, garbage, and writes at an offset. */
+static void writes(void)
+{
+	static const char *name = "net/core/somaxconn";
+	char text[100];
+	int fd;
+	PUT(name, "16 9", 0);
+	PUT(name, "17\t9\n", 0);
+	PUT(name, "18 x", 0);
+	PUT(name, "19,9", 0);
+	PUT(name, " \t\n\v\f\r20", 0);
+	PUT(name, "21\n\n", 0);
+	PUT(name, "22\v", 0);
+	PUT(name, "23\0", 0);
+	PUT(name, "24\0x", 0);
+	PUT(name, "\00025", 0);
+	PUT(name, "2147483647", 0);
+	PUT(name, "2147483648", 0);
+	PUT(name, "4294967297", 0);
+	PUT(name, "18446744073709551617", 0);
+	PUT(name, "-2147483648", 0);
+	PUT(name, "-", 0);
+	PUT(name, "-0", 0);
+	PUT(name, "- 1", 0);
+	PUT(name, "0x", 0);
+	PUT(name, "0X1f", 0);
+	PUT(name, "26", 1);
+	PUT(name, "x", 1);
+	PUT(name, "27 ", 5);
+	SHOW(put(name, "28", 2, 0, O_APPEND));
+	SHOW(put(name, "30", 0, 0, 0));
+	printf("%s", get(name));
+	fd = open(full(name), O_RDWR);
+	SHOW(write(fd, "31", 2));
+	SHOW(write(fd, "32", 2));
+	SHOW(lseek(fd, 0, SEEK_CUR));
+	SHOW(lseek(fd, 0, SEEK_SET));
+	SHOW(write(fd, "33 4", 4));
+	SHOW(lseek(fd, 0, SEEK_CUR));
+	SHOW(pread(fd, text, sizeof text, 0));
+	SHOW(ftruncate(fd, 0));
+	SHOW(lseek(fd, 0, SEEK_SET));
+	SHOW(write(fd, "34", 2));
+	SHOW(pread(fd, text, sizeof text, 0));
+	printf("%.3s", text);
+	close(fd);
+	memset(text, ' ', sizeof text);
+	memcpy(text + 90, "35", 2);
+	SHOW(put(name, text, 92, 0, 0));
+	static char large[10000];
+	memset(large, ' ', sizeof large);
+	memcpy(large + 5000, "36", 2);
+	SHOW(put(name, large, sizeof large, 0, 0));
+	memcpy(large + 4000, "37", 2);
+	SHOW(put(name, large, sizeof large, 0, 0));
+	printf("%s", get(name));
+
+	name = "kernel/hostname";
+	PUT(name, "host", 0);
+	PUT(name, "XY", 1);
+	PUT(name, "Z", 3);
+	PUT(name, "far", 9);
+	PUT(name, "a b\0c", 0);
+	PUT(name, "\n", 0);
+	PUT(name, "again\n", 0);
+	fd = open(full(name), O_WRONLY);
+	SHOW(write(fd, "one", 3));
+	SHOW(write(fd, "two", 3));
+	close(fd);
+	printf("%s", get(name));
+}
+
+/* Drops all capabilities but those in the mask. */
+static int keep(unsigned mask)
+{
+	struct __user_cap_header_struct h = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct d[2] = { { mask, mask, 0 } };
+	return syscall(SYS_capset, &h, d);
+}
+
+/* Shows what a child may do that has a user ID and some capabilities. */
+static void as(int uid, unsigned capabilities)
+{
+	int fd = open(full("kernel/hostname"), O_WRONLY), net = open(full("net/core/somaxconn"), O_WRONLY);
+	printf("-- user %d, capabilities %x\n", uid, capabilities);
+	if (fork() == 0) {
+		prctl(PR_SET_KEEPCAPS, 1);
+		if (setresgid(uid, uid, uid) || setgroups(0, 0) || setresuid(uid, uid, uid) || keep(capabilities))
+			_exit(1);
+		SHOW(set("kernel/hostname", "x"));
+		SHOW(set("net/core/somaxconn", "100"));
+		SHOW(write(fd, "y", 1));
+		SHOW(write(net, "101", 3));
+		SHOW(access(full("kernel/hostname"), R_OK));
+		SHOW(access(full("kernel/hostname"), W_OK));
+		SHOW(access(full("kernel/hostname"), X_OK));
+		SHOW(access(full("kernel/ostype"), R_OK));
+		SHOW(access(full("kernel/ostype"), W_OK));
+		SHOW(chmod(full("kernel/hostname"), 0666));
+		SHOW(truncate(full("kernel/hostname"), 0));
+		_exit(0);
+	}
+	wait(0);
+	close(fd), close(net);
+}
+
+/* The mount of /proc is read-only. */
+static void readOnly(void)
+{
+	int fd = open(full("kernel/hostname"), O_WRONLY);
+	puts("-- a read-only mount");
+	if (unshare(CLONE_NEWNS) || mount(0, "/", 0, MS_REC | MS_PRIVATE, 0) || mount("/proc", "/proc", 0, MS_BIND, 0) ||
+		mount(0, "/proc", 0, MS_BIND | MS_REMOUNT | MS_RDONLY, 0))
+		return;
+	SHOW(set("kernel/hostname", "x"));
+	SHOW(access(full("kernel/hostname"), W_OK));
+	SHOW(write(fd, "y", 1));
+	umount("/proc");
+	close(fd);
+}
+
 int main(void)
 {
 	struct utsname u;
@@ -106,6 +247,14 @@ int main(void)
 	SHOW(set("kernel/ostype", "x"));
 	SHOW(set("kernel/cap_last_cap", "x"));
 	SHOW(access(full("kernel/hostname"), W_OK));
+	writes();
+	as(0, 0);
+	as(0, 1 << CAP_NET_ADMIN);
+	as(12345, 0);
+	as(12345, 1 << CAP_DAC_OVERRIDE);
+	as(12345, 1 << CAP_NET_ADMIN);
+	as(12345, 1 << CAP_SYS_ADMIN);
+	readOnly();
 	if (setresuid(12345, 12345, 12345))
 		return 1;
 	SHOW(set("kernel/hostname", "four"));
