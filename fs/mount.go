@@ -82,6 +82,7 @@ type deviceKey struct {
 // Lookups take no lock.
 type Tree struct {
 	*common
+	number uint32 // see Number
 	root   *mount
 	mounts atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
 	mu     sync.Mutex                       // held while mounts is replaced
@@ -95,6 +96,7 @@ type common struct {
 	lessor  atomic.Pointer[Lessor]  // see SetLessor; nil: none
 	cookies atomic.Uint32           // the newest value of Notice.Cookie
 	serial  atomic.Uint32           // number of the newest mount
+	copies  atomic.Uint32           // number of the newest copy of the tree
 	// capabilitySets counts the calls that have set CapabilityXattr of a file, beginning with 1.
 	capabilitySets atomic.Uint64
 	memory         *mount // file system of SetMemory; nil: none
@@ -123,6 +125,9 @@ func deviceOf(f FileSystem, serial uint32) Device {
 	}
 	return Device{Minor: serial}
 }
+
+// Number returns 0 for a tree of NewTree, and 1, 2 and so on for its copies.
+func (t *Tree) Number() uint32 { return t.number }
 
 // Root returns the place of "/".
 func (t *Tree) Root() Place { return t.cross(t.root.root()) }

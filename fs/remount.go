@@ -129,7 +129,7 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 		n.at.Store(&place)
 		table[place] = n
 	}
-	c = &Tree{common: t.common, root: copies[t.root]}
+	c = &Tree{common: t.common, number: t.copies.Add(1), root: copies[t.root]}
 	c.mounts.Store(&table)
 	return c, moved
 }

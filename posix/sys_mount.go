@@ -24,13 +24,13 @@ func (p *Process) Install(f file.File, cloexec bool) (int, Errno) {
 	return p.installWith(f, linux.O_RDWR, cloexec)
 }
 
-// InstallPlace allocates a descriptor for a place, as open(2) with O_PATH does. Errors: EMFILE.
-func (p *Process) InstallPlace(at fs.Place, cloexec bool) (int, Errno) {
-	f, err := p.sight().OpenPlace(at, fs.PathOnly)
+// InstallPlace allocates a descriptor for a place, as open(2) with flags does. Errors: EMFILE, EACCES.
+func (p *Process) InstallPlace(at fs.Place, flags fs.Flags, cloexec bool) (int, Errno) {
+	f, err := p.sight().OpenPlace(at, flags)
 	if err != nil {
 		return -1, file.ToErrno(err)
 	}
-	return p.installWith(&treeFile{File: f, p: p, from: at}, int(fs.PathOnly), cloexec)
+	return p.installWith(&treeFile{File: f, p: p, from: at}, int(flags), cloexec)
 }
 
 // NewMemory returns a file system in memory.
@@ -43,6 +43,11 @@ func (p *Process) NewMemory(c memfs.Config) *memfs.FileSystem {
 
 // Mounted returns the mounts that processes have made.
 func (p *Process) Mounted() []fs.Mounted { return p.sight().Tree.Mounted() }
+
+// EnterMounts moves the process to the mounts t. Its root and working directory become the root of t (setns(2)).
+func (p *Process) EnterMounts(t *fs.Tree) {
+	p.look(func(v *fs.View) { v.Tree, v.Root, v.Dir = t, t.Root(), t.Root() })
+}
 
 // CopyMounts gives the process mounts of its own (CLONE_NEWNS).
 func (p *Process) CopyMounts() {

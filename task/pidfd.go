@@ -7,6 +7,7 @@ import (
 	"loam/posix/call"
 	"loam/task/clone"
 	"loam/task/family"
+	"loam/task/mount"
 	"loam/task/procfs"
 	"loam/task/signal"
 	"loam/task/vector"
@@ -57,10 +58,8 @@ var pidfdCalls = map[int]serveFunc{
 		return 0, t.caller.Process.CloseRange(uint32(a.A1), uint32(a.A2), number(a.A3))
 	},
 	linux.SYS_SETNS: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		if t.caller.Process.Opened(number(a.A1)) == nil {
-			return 0, linux.EBADF
-		}
-		return 0, linux.EINVAL // no file of this system is a namespace, which setns(2) requires
+		alone, _ := locked(t, func() (uint64, linux.Errno) { return uint64(len(t.process.tasks)), 0 })
+		return 0, mount.SetNS(t.caller, a, alone == 1)
 	},
 }
 

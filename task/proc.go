@@ -268,6 +268,14 @@ func (w shownProcess) Mounted() []fs.Mounted {
 	return w.p.files().Mounted()
 }
 
+// Tree implements procfs.Process.
+func (w shownProcess) Tree() *fs.Tree {
+	if !w.lives() {
+		return nil
+	}
+	return w.p.files().View().Tree
+}
+
 // Counts implements procfs.Process.
 func (w shownProcess) Counts() procfs.Counts {
 	s := w.p.system

@@ -102,3 +102,9 @@ const (
 	UNIX_DIAG_RQLEN  = 4
 	UNIX_DIAG_UID    = 7
 )
+
+// Families of multicast routes in requests of rtnetlink(7).
+const (
+	RTNL_FAMILY_IPMR  = 128
+	RTNL_FAMILY_IP6MR = 129
+)

@@ -339,3 +339,24 @@ func TestSetting(t *testing.T) {
 		t.Errorf("another file: %v", err)
 	}
 }
+
+// Masks of CPUs are as Linux's format "%*pb" prints them. lscpu counts threads and cores by the masks in topology.
+func TestCPUMasks(t *testing.T) {
+	for _, test := range []struct {
+		first, end, all int
+		want            string
+	}{
+		{0, 1, 1, "1\n"}, {1, 2, 2, "2\n"}, {0, 2, 2, "3\n"}, {0, 5, 5, "1f\n"}, {0, 1, 32, "00000001\n"},
+		{0, 1, 33, "0,00000001\n"}, {32, 33, 36, "1,00000000\n"}, {0, 36, 36, "f,ffffffff\n"}, {0, 64, 64, "ffffffff,ffffffff\n"},
+	} {
+		if got := cpuMask(test.first, test.end, test.all); got != test.want {
+			t.Errorf("cpuMask(%d, %d, %d) = %q, want %q", test.first, test.end, test.all, got, test.want)
+		}
+	}
+	v := mounted(t)
+	for _, name := range []string{"thread_siblings", "core_siblings", "core_cpus", "package_cpus"} {
+		if mask := text(t, v, "/sys/devices/system/cpu/cpu0/topology/"+name); strings.Trim(mask, "0,\n") == "" {
+			t.Errorf("%s = %q, want a set with CPU 0", name, mask)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"runtime"
+	"strings"
 	"sync"
 )
 
@@ -66,10 +67,33 @@ func addCPU(f *FileSystem, number int) {
 	f.Fixed(dir+"online", "1\n")
 	f.Fixed(dir+"topology/core_id", only)
 	f.Fixed(dir+"topology/physical_package_id", "0\n")
-	f.Fixed(dir+"topology/thread_siblings_list", only)
-	f.Fixed(dir+"topology/core_cpus_list", only)
-	f.File(dir+"topology/core_siblings_list", func() string { return cpuList() + "\n" })
-	f.File(dir+"topology/package_cpus_list", func() string { return cpuList() + "\n" })
+	for _, name := range [...]string{"thread_siblings", "core_cpus"} {
+		f.Fixed(dir+"topology/"+name, cpuMask(number, number+1, runtime.NumCPU()))
+		f.Fixed(dir+"topology/"+name+"_list", only)
+	}
+	for _, name := range [...]string{"core_siblings", "package_cpus"} {
+		f.File(dir+"topology/"+name, func() string { return cpuMask(0, runtime.NumCPU(), runtime.NumCPU()) })
+		f.File(dir+"topology/"+name+"_list", func() string { return cpuList() + "\n" })
+	}
+}
+
+// cpuMask returns the CPUs from first to end-1 of all CPUs as a line with a set of bits, in groups of 32, the highest group
+// first: "1,00000000".
+func cpuMask(first, end, all int) string {
+	const group = 32
+	var b strings.Builder
+	for at := (all - 1) / group * group; at >= 0; at -= group {
+		bits := uint32(0)
+		for i := max(first, at); i < min(end, at+group); i++ {
+			bits |= 1 << (i - at)
+		}
+		width := min(group, all-at) // the highest group has as many digits as its CPUs need
+		fmt.Fprintf(&b, "%0*x", (width+3)/4, bits)
+		if at > 0 {
+			b.WriteByte(',')
+		}
+	}
+	return b.String() + "\n"
 }
 
 // cpuList returns the CPUs as a range: "0-3".

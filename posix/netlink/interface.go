@@ -160,10 +160,10 @@ func describeAddresses(net *stack.Stack, r *reply, request []byte, strict bool) 
 	}
 }
 
-// describeRoutes answers RTM_GETROUTE with NLM_F_DUMP.
+// describeRoutes answers RTM_GETROUTE with NLM_F_DUMP. There are no multicast routes.
 func describeRoutes(net *stack.Stack, r *reply, request []byte) {
 	r.multi = true
-	if net == nil {
+	if net == nil || len(request) > 0 && (request[0] == linux.RTNL_FAMILY_IPMR || request[0] == linux.RTNL_FAMILY_IP6MR) {
 		return
 	}
 	family := dumpFamily(request)

@@ -2,6 +2,7 @@ package netlink
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"testing"
 
 	"loam/abi/linux"
@@ -110,6 +111,22 @@ func TestDumpFilters(t *testing.T) {
 	}
 	if got, none := count(linux.AF_UNSPEC, lo), count(linux.AF_UNSPEC, 99); got != all || none != 0 {
 		t.Errorf("%d addresses of lo, want %d; %d of another interface", got, all, none)
+	}
+}
+
+// A dump of multicast routes (`ip mroute`) lists no other routes. A family without routes of its own lists all.
+func TestMulticastRoutes(t *testing.T) {
+	net := stack.New(stack.Config{Shards: 1})
+	defer net.Close()
+	if err := net.AddAddress("lo", netip.MustParsePrefix("192.0.2.1/24")); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
+	for family, want := range map[byte]int{linux.AF_UNSPEC: 1, linux.AF_INET: 1, linux.RTNL_FAMILY_IPMR: 0, linux.RTNL_FAMILY_IP6MR: 0, 255: 1} {
+		request := []byte{28, 0, 0, 0, linux.RTM_GETROUTE, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0, family, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		if got := len(messages(t, s, request)) - 1; got != want {
+			t.Errorf("%d routes of family %d, want %d", got, family, want)
+		}
 	}
 }
 

@@ -43,7 +43,7 @@ func fsmount(c call.Caller, a call.Args) (uint64, linux.Errno) {
 	}
 	c.Process.View().Tree.SetFlags(x.root, false, func(f fs.MountFlags) fs.MountFlags { return f | mountFlags(a.A3) })
 	x.phase = changing
-	return result(c.Process.InstallPlace(x.root, number(a.A2)&linux.FSMOUNT_CLOEXEC != 0))
+	return result(c.Process.InstallPlace(x.root, fs.PathOnly, number(a.A2)&linux.FSMOUNT_CLOEXEC != 0))
 }
 
 // moveMount implements move_mount(2). Errors: EPERM, EINVAL, ELOOP, those of paths.
@@ -91,7 +91,7 @@ func openTree(c call.Caller, a call.Args) (uint64, linux.Errno) {
 			return 0, file.ToErrno(err)
 		}
 	}
-	return result(c.Process.InstallPlace(at, flags&linux.OPEN_TREE_CLOEXEC != 0))
+	return result(c.Process.InstallPlace(at, fs.PathOnly, flags&linux.OPEN_TREE_CLOEXEC != 0))
 }
 
 // setAttributes implements mount_setattr(2). Errors: EINVAL, E2BIG, EPERM, EFAULT, those of paths.

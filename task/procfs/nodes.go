@@ -37,7 +37,7 @@ type node struct {
 	pid, tid int
 	thread   bool // the file is below the directory task, and is about the thread
 	what     *entry
-	fd       int // number of the descriptor, below the directories fd and fdinfo; otherwise -1
+	fd       int // number of the descriptor, below the directories fd and fdinfo, or index of namespaceKinds; otherwise -1
 }
 
 // kind is the type of an entry.
@@ -110,7 +110,7 @@ var (
 
 func init() {
 	entries = []*entry{
-		tasks, descriptors, descriptions,
+		tasks, descriptors, descriptions, namespaces,
 		{name: "net", kind: symlink, mode: 0o777},
 		{name: "environ", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Environment)},
 		{name: "auxv", kind: text, mode: 0o400, guarded: true, text: ofProcess(Process.Auxv)},
@@ -150,9 +150,12 @@ func init() {
 		{name: "oom_score_adj", kind: text, mode: 0o644, set: KillPreference, text: plain(func(s *Stat) string { return strconv.Itoa(s.KillPreference) + "\n" })},
 		{name: "loginuid", kind: text, mode: 0o644, set: LoginUser, text: plain(func(s *Stat) string { return strconv.FormatUint(uint64(s.LoginUser), 10) })},
 		{name: "sessionid", kind: text, mode: 0o444, text: fixed("4294967295")},
+		{name: "uid_map", kind: text, mode: 0o444, text: fixed(initialIDs)},
+		{name: "gid_map", kind: text, mode: 0o444, text: fixed(initialIDs)},
+		{name: "setgroups", kind: text, mode: 0o444, text: fixed("allow\n")},
 		{name: "io", kind: text, mode: 0o400, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) { return p.Counts().io(), nil }},
 	}
-	all := append([]*entry{own, descriptor, description}, entries...)
+	all := append([]*entry{own, descriptor, description, namespace}, entries...)
 	for i, e := range all {
 		e.number = uint8(i)
 	}
@@ -318,12 +321,16 @@ func (m magicNode) find(v *fs.View) (fs.Place, string, error) {
 	if !p.MayInspect(v.Caller) {
 		return fs.Place{}, "", linux.EACCES
 	}
-	if m.what == descriptor {
+	switch m.what {
+	case descriptor:
 		d, ok := p.Descriptor(m.fd)
 		if !ok {
 			return fs.Place{}, "", linux.ENOENT
 		}
 		return d.Place, d.Name, nil
+	case namespace:
+		s := m.namespaceOf(p)
+		return fs.Unnamed(s), s.text(m.node), nil
 	}
 	place, path, ok := p.Link(m.what.link)
 	if !ok {
@@ -369,6 +376,8 @@ func (d dirNode) Lookup(name string) (fs.Node, error) {
 				return wrap(n), nil
 			}
 		}
+	case namespaces:
+		return d.namespaceNamed(name)
 	case tasks:
 		if ok && slices.Contains(p.Threads(), number) {
 			return dirNode{node{in: d.in, pid: d.pid, tid: number, thread: true, what: own, fd: -1}}, nil
@@ -434,6 +443,9 @@ func (d dirNode) Read(cursor uint64, yield func(fs.Entry) bool) error {
 			}
 		}
 		return nil
+	}
+	if d.what == namespaces {
+		return d.readNamespaces(cursor, yield)
 	}
 	numbers := p.Descriptors
 	if d.what == tasks {

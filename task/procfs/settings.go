@@ -29,6 +29,15 @@ func Settings() map[string]func() string {
 		"fs/inotify/max_user_watches":   unlimited,
 		"net/ipv4/ip_forward":           0,
 		"net/ipv6/bindv6only":           0,
+
+		"user/max_user_namespaces":   0, // namespaces of these kinds cannot be created
+		"user/max_pid_namespaces":    0,
+		"user/max_uts_namespaces":    0,
+		"user/max_ipc_namespaces":    0,
+		"user/max_net_namespaces":    0,
+		"user/max_cgroup_namespaces": 0,
+		"user/max_time_namespaces":   0,
+		"user/max_mnt_namespaces":    unlimited,
 	} {
 		files["sys/"+path] = func() string { return fmt.Sprintln(value) }
 	}

@@ -52,6 +52,8 @@ type Process interface {
 	Link(l Link) (place fs.Place, path string, ok bool)
 	// Mounted returns the mounts that processes have made, as the process sees them.
 	Mounted() []fs.Mounted
+	// Tree returns the mounts that the process sees, or nil after its end.
+	Tree() *fs.Tree
 	// Counts returns the values of the file io.
 	Counts() Counts
 	// Set changes an attribute to the text that a caller has written to its file. Errors: EINVAL, EPERM, EACCES.
