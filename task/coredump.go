@@ -36,7 +36,7 @@ func (t *Task) endWithCore(i signal.Info) {
 	s.mu.Unlock()
 	flag := d.Save(t.caller.Process)
 	s.mu.Lock()
-	p.status, p.dump = p.status|flag, nil
+	p.status, p.dump = d.Status(flag), nil
 }
 
 // recordForDump adds the registers of the thread to the core dump of the process, if there is one. The caller holds System.mu.

@@ -45,6 +45,15 @@ func (d *Dump) aborted() bool {
 	}
 }
 
+// Status returns the status of the process after Save, which has returned the parameter flag. The signal that has aborted the dump,
+// SIGKILL, replaces the one that has caused it.
+func (d *Dump) Status(flag int32) int32 {
+	if d.aborted() {
+		return int32(signal.Kill)
+	}
+	return int32(d.Signal.Signal) | flag
+}
+
 // Wait waits until a channel is closed or the dump is aborted. It reports whether the dump continues.
 func (d *Dump) Wait(c <-chan struct{}) bool {
 	select {

@@ -106,6 +106,9 @@ func TestAbort(t *testing.T) {
 	if d.Save(d.process) != 0 || d.file(t).Attr().Size > mem.PageSize {
 		t.Error("the dump went on")
 	}
+	if got := d.Status(0); got != int32(signal.Kill) {
+		t.Errorf("status %#x", got)
+	}
 	if d.Wait(nil) {
 		t.Error("the wait for threads went on")
 	}
