@@ -172,9 +172,6 @@ func (v *View) open(p Place, flags Flags, from origin) (*File, error) {
 	case Dir:
 		return v.opened(file(nil)), nil
 	case CharDevice, BlockDevice:
-		if p.On(NoDevices) {
-			return nil, linux.EACCES
-		}
 		h, err = v.Tree.openDevice(a, flags)
 	case Fifo, Socket:
 		return nil, linux.ENXIO
@@ -219,6 +216,8 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 		return linux.ELOOP
 	case flags&Direct != 0 && !directAllowed(kind):
 		return linux.EINVAL
+	case (kind == CharDevice || kind == BlockDevice) && p.On(NoDevices):
+		return linux.EACCES
 	}
 	writes := flags.MayWrite() || flags&Truncate != 0
 	if writes {

@@ -387,8 +387,7 @@ func TakesInt(request int) bool {
 	return false
 }
 
-// prepareWrite calls clearSetIDs for a file of the file tree. It is called before n bytes are written to the file. Errors: EPERM if the
-// file checks its writer at each write.
+// prepareWrite is called before n bytes are written to a file. Errors: EPERM if the file checks its writer at each write.
 func (p *Process) prepareWrite(o file.File, n int) Errno {
 	f, ok := o.(*treeFile)
 	if !ok || n == 0 {

@@ -44,7 +44,7 @@ func (p *Process) NewMemory(c memfs.Config) *memfs.FileSystem {
 // Mounted returns the mounts that processes have made.
 func (p *Process) Mounted() []fs.Mounted { return p.sight().Tree.Mounted() }
 
-// EnterMounts moves the process to the mounts t. Its root and working directory become the root of t (setns(2)).
+// EnterMounts moves the process to the mounts t, and its root and working directory to their root (setns(2)).
 func (p *Process) EnterMounts(t *fs.Tree) {
 	p.look(func(v *fs.View) { v.Tree, v.Root, v.Dir = t, t.Root(), t.Root() })
 }

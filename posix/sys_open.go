@@ -132,8 +132,7 @@ func (p *Process) openIn(v *fs.View, at fs.Place, path string, flags int, mode u
 	return -1, errno
 }
 
-// openSpecial opens a file that fs.View.Open leaves to its caller. Permissions are checked again: meanwhile the path may lead to
-// another file.
+// openSpecial opens a file that fs.View.Open leaves to its caller. It checks the permissions again, because another file may be there now.
 func (p *Process) openSpecial(v *fs.View, at fs.Place, path string, flags int) (int, Errno) {
 	place, err := v.Openable(at, path, fs.Flags(flags))
 	if err != nil {

@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 
@@ -55,8 +56,7 @@ func (h OpenHow) check() Errno {
 }
 
 // OpenAt2 implements openat2(2). With Beneath or InRoot, a link in /proc to a descriptor is followed by
-// its text, and not to the descriptor's file. With other restrictions only, such a link fails with ELOOP
-// or EXDEV.
+// its text, and not to the descriptor's file. With other restrictions only, such a link fails (ELOOP, EXDEV).
 func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 	if errno := how.check(); errno != 0 {
 		return -1, errno
@@ -75,7 +75,7 @@ func (p *Process) OpenAt2(dirfd int, path string, how OpenHow) (int, Errno) {
 		return -1, linux.ELOOP
 	}
 	if bounds&fs.InRoot != 0 && strings.HasPrefix(path, "/") {
-		path = "./" + strings.TrimLeft(path, "/") // an absolute path begins at dirfd, too
+		path = cmp.Or(strings.TrimLeft(path, "/"), ".") // an absolute path begins at dirfd, too
 	}
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {

@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"strings"
 	"testing"
 
 	"loam/abi/linux"
@@ -26,7 +27,7 @@ func TestOpenAt2(t *testing.T) {
 		{"a/../file", fs.Beneath, 0}, {"../outside", fs.Beneath, linux.EXDEV}, {"/file", fs.Beneath, linux.EXDEV},
 		{"out", fs.Beneath, linux.EXDEV}, {"out", fs.NoLinks, linux.ELOOP}, {"out", fs.InRoot, linux.ENOENT},
 		{"/file", fs.InRoot, 0}, {"../../file", fs.InRoot, 0}, {"out", 0, 0}, {"file", fs.InRoot | fs.Beneath, linux.EINVAL},
-		{"/", fs.InRoot, 0}, {"/", fs.Beneath, linux.EXDEV}, {"fifo", fs.Beneath, 0}, {"/fifo", fs.InRoot, 0}, {"fifo", fs.NoLinks, 0},
+		{"/", fs.InRoot, 0}, {"/" + strings.Repeat("./", 2045) + "file", fs.InRoot, 0}, {"/", fs.Beneath, linux.EXDEV}, {"fifo", fs.Beneath, 0}, {"/fifo", fs.InRoot, 0}, {"fifo", fs.NoLinks, 0},
 	} {
 		f, errno := p.OpenAt2(dir, c.path, OpenHow{Flags: linux.O_NONBLOCK, Resolve: uint64(c.bounds)})
 		if errno != c.want {
