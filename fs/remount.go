@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"loam/abi/linux"
 )
@@ -99,6 +100,30 @@ func (t *Tree) Mounted() []Mounted {
 	for i, m := range made {
 		list[i] = *m.about
 		list[i].Flags = MountFlags(m.flags.Load())
+	}
+	return list
+}
+
+// Whole returns the view of a process whose root is the root of the tree.
+func (v *View) Whole() *View {
+	whole := *v
+	whole.Root = v.Tree.Root()
+	return &whole
+}
+
+// Mounted returns the mounts that programs have made below the root of v, with their paths in this root.
+func (v *View) Mounted() (list []Mounted) {
+	all := v.Tree.Mounted()
+	if v.Root == v.Tree.Root() {
+		return all
+	}
+	root, err := v.Whole().Path(v.Root)
+	for _, m := range all {
+		rest, below := strings.CutPrefix(m.Path, root)
+		if err == nil && below && (rest == "" || rest[0] == '/') {
+			m.Path = cmp.Or(rest, "/")
+			list = append(list, m)
+		}
 	}
 	return list
 }

@@ -41,8 +41,8 @@ func (p *Process) NewMemory(c memfs.Config) *memfs.FileSystem {
 	return p.System.newMemoryFS(c)
 }
 
-// Mounted returns the mounts that processes have made.
-func (p *Process) Mounted() []fs.Mounted { return p.sight().Tree.Mounted() }
+// Mounted returns the mounts that processes have made, with their paths in the root of the process.
+func (p *Process) Mounted() []fs.Mounted { return p.sight().Mounted() }
 
 // EnterMounts moves the process to the mounts t, and its root and working directory to their root (setns(2)).
 func (p *Process) EnterMounts(t *fs.Tree) {

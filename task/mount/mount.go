@@ -106,9 +106,10 @@ func fromPlace(p *posix.Process, about fs.Mounted, at fs.Place, bind bool) linux
 	return file.ToErrno(v.Tree.Move(from, at, about.Path))
 }
 
-// pathOf returns the absolute path of a directory, or the path by which a file was found.
+// pathOf returns the absolute path of a directory, which does not depend on the root of the caller, or the path by which a
+// file was found.
 func pathOf(v *fs.View, at fs.Place, found string) string {
-	if path, err := v.Path(at); err == nil {
+	if path, err := v.Whole().Path(at); err == nil {
 		return path
 	}
 	return found
