@@ -187,7 +187,7 @@ func (v *View) Link(old Place, at Place, path string) error {
 		return linux.EXDEV
 	case kind == Dir:
 		return linux.EPERM
-	case !v.Who.Owns(a) && !(kind == Regular && withoutSetIDs(a.Mode) == a.Mode && v.Who.May(a, ToRead|ToWrite)):
+	case !v.Who.Owns(a) && !(kind == Regular && withoutSetIDs(a.Mode, true) == a.Mode && v.Who.May(a, ToRead|ToWrite)):
 		return linux.EPERM
 	}
 	if err := dir.Link(t.name, old.Node); err != nil {

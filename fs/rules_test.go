@@ -202,3 +202,41 @@ func TestChownRemovesSetIDs(t *testing.T) {
 		}
 	}
 }
+
+// A user who is not a member of the group of a file removes its set-group-ID bit by a write, by truncate and by chown, even if the
+// group may not execute the file.
+func TestSetGroupOfLockedFile(t *testing.T) {
+	r := newRules(t)
+	keeper := *r.user
+	keeper.Who.Rights = fs.Explicit | fs.KeepSetIDs
+	for name, test := range map[string]struct {
+		by   *fs.View
+		gid  uint32
+		keep bool
+	}{"member": {r.user, 50, true}, "other": {r.user, 77, false}, "keeper": {&keeper, 77, true}} {
+		for change, do := range map[string]func(path string) error{
+			"write": func(path string) error {
+				f, err := test.by.Open(r.root.Root, path, fs.WriteOnly, 0)
+				if err == nil && !test.by.Who.Has(fs.KeepSetIDs) { // as write(2) does
+					f.ClearSetIDs(&test.by.Who)
+				}
+				return err
+			},
+			"O_TRUNC": func(path string) error {
+				_, err := test.by.Open(r.root.Root, path, fs.WriteOnly|fs.Truncate, 0)
+				return err
+			},
+			"truncate": func(path string) error { return test.by.Change(r.at(path), fs.Change{Fields: fs.SetSize}) },
+			"chown": func(path string) error {
+				return test.by.Change(r.at(path), fs.Change{Fields: fs.SetGroup, GID: 50})
+			},
+		} {
+			path := "/" + name + change
+			r.make(path, fs.Regular|fs.SetGID|0o666, 1000, test.gid)
+			r.want(path, do(path), nil)
+			if got := r.attr(path).Mode&fs.SetGID != 0; got != test.keep {
+				t.Errorf("%s: the bit stays: %v, want %v", path, got, test.keep)
+			}
+		}
+	}
+}
