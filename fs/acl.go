@@ -21,7 +21,7 @@ func (c Change) Protection(mode Mode, set acl.Set) (Mode, acl.Set) {
 	old := lists
 	switch {
 	case c.Fields&SetMode != 0 && c.ClearSetIDs:
-		mode = withoutSetIDs(mode)
+		mode = withoutSetIDs(mode, c.KeepSetGID)
 	case c.Fields&SetMode != 0:
 		mode = mode.Type() | c.Mode&Permissions
 		lists.Access = lists.Access.Chmod(uint16(mode & 0o777))

@@ -94,6 +94,7 @@ type Change struct {
 	Fields         Fields
 	Mode           Mode // permission bits only; with SetAccessList, the bits that the file may keep
 	ClearSetIDs    bool // with SetMode: the change only removes the bits that withoutSetIDs removes; Mode has the result for a mode that may be out of date
+	KeepSetGID     bool // with ClearSetIDs: the set-group-ID bit stays if the group may not execute the file
 	List           acl.List
 	UID, GID       uint32
 	Size           int64

@@ -187,7 +187,7 @@ func (v *View) Link(old Place, at Place, path string) error {
 		return linux.EXDEV
 	case kind == Dir:
 		return linux.EPERM
-	case !v.Who.Owns(a) && !(kind == Regular && withoutSetIDs(a.Mode) == a.Mode && v.Who.May(a, ToRead|ToWrite)):
+	case !v.Who.Owns(a) && !(kind == Regular && withoutSetIDs(a.Mode, true) == a.Mode && v.Who.May(a, ToRead|ToWrite)):
 		return linux.EPERM
 	}
 	if err := dir.Link(t.name, old.Node); err != nil {
@@ -288,6 +288,12 @@ func (v *View) Rename(at Place, path string, newAt Place, newPath string, flags 
 	case from.last != named || to.last != named:
 		return linux.EBUSY
 	}
+	if err := checkPair(from, to, flags); err != nil {
+		return err
+	}
+	if from.place == to.place { // two names of one file
+		return nil
+	}
 	dir, err := v.leaving(from)
 	if err != nil {
 		return err
@@ -326,25 +332,45 @@ func (v *View) rename(from target, dir, into Directory, newName string, flags Re
 	return w.RenameWhiteout(from.name, into, newName, flags&^RenameWhiteout, owner)
 }
 
+// checkPair returns the errors of renameat2(2) that precede the checks of permissions.
+func checkPair(from, to target, flags RenameFlags) error {
+	_, isDir := from.place.Node.(Directory)
+	_, replacesDir := to.place.Node.(Directory)
+	exchange := flags&RenameExchange != 0
+	if err := from.dir.writable(); err != nil {
+		return err
+	}
+	switch {
+	case !from.exists():
+		return linux.ENOENT
+	case to.exists() && flags&RenameNoReplace != 0:
+		return linux.EEXIST
+	case !to.exists() && exchange:
+		return linux.ENOENT
+	case exchange && to.slash && !replacesDir, (from.slash || to.slash && !exchange) && !isDir:
+		return linux.ENOTDIR
+	}
+	return nil
+}
+
 // arriving checks that v may move the file of one target (from) to the last name of
 // another (to), and returns the target directory.
-func (v *View) arriving(from, to target, flags RenameFlags) (Directory, error) {
+func (v *View) arriving(from, to target, flags RenameFlags) (into Directory, err error) {
+	if to.exists() {
+		into, err = v.leaving(to)
+	} else {
+		into, err = v.room(to)
+	}
+	if err != nil || from.dir == to.dir {
+		return into, err
+	}
 	_, isDir := from.place.Node.(Directory)
 	_, replacesDir := to.place.Node.(Directory)
 	mayMove := func(dir Place) bool { // the move changes the entry ".." of the directory
-		return from.dir == to.dir || v.Who.May(dir.Node.Attr(), ToWrite)
+		return v.Who.May(dir.Node.Attr(), ToWrite)
 	}
-	switch {
-	case to.exists() && flags&RenameNoReplace != 0:
-		return nil, linux.EEXIST
-	case !to.exists() && flags&RenameExchange != 0:
-		return nil, linux.ENOENT
-	case (from.slash || to.slash) && !isDir:
-		return nil, linux.ENOTDIR
-	case isDir && !mayMove(from.place), replacesDir && flags&RenameExchange != 0 && !mayMove(to.place):
+	if isDir && !mayMove(from.place) || replacesDir && flags&RenameExchange != 0 && !mayMove(to.place) {
 		return nil, linux.EACCES
-	case to.exists():
-		return v.leaving(to)
 	}
-	return v.room(to)
+	return into, nil
 }

@@ -2,9 +2,9 @@ package fs
 
 import "loam/abi/linux"
 
-// Privileges that a file gives to its program: the set-user-ID bit, the set-group-ID bit of an executable file, and file
-// capabilities. Changes of the file remove them (write(2), chown(2), inode(7)). A caller with CAP_FSETID keeps the bits,
-// except at chown(2). Nobody keeps the capabilities.
+// Privileges that a file gives to its program: the set-user-ID and set-group-ID bits, and file capabilities. Changes of the file
+// remove them (write(2), chown(2), inode(7)). A caller with CAP_FSETID keeps the bits, except at chown(2). A member of the group
+// keeps the set-group-ID bit of a file that the group may not execute. Nobody keeps the capabilities.
 
 // CapabilityRemover is a Node whose file system itself removes CapabilityXattr when the file changes.
 type CapabilityRemover interface {
@@ -12,22 +12,28 @@ type CapabilityRemover interface {
 	RemovesCapabilities()
 }
 
-// withoutSetIDs returns a mode without the bits that give a program another user or group.
-func withoutSetIDs(m Mode) Mode {
+// withoutSetIDs returns a mode without the bits that give a program another user or group. If keepGroup is set, the
+// set-group-ID bit stays in the mode of a file that its group may not execute.
+func withoutSetIDs(m Mode, keepGroup bool) Mode {
 	const groupExecute = 0o010
 	m &^= SetUID
-	if m&groupExecute != 0 {
+	if m&groupExecute != 0 || !keepGroup {
 		m &^= SetGID
 	}
 	return m
 }
 
-// ClearSetIDs removes the set-user-ID bit, and the set-group-ID bit of an executable file. An error is ignored: a file system
-// that rejects this change also rejects the change of the content that follows.
-func (f *File) ClearSetIDs() {
+// keepsGroup reports whether a file with attributes a keeps the set-group-ID bit when c changes the file and the group may not
+// execute it.
+func (c *Credentials) keepsGroup(a Attr) bool { return c.Has(KeepSetIDs) || c.inGroup(a.GID) }
+
+// ClearSetIDs removes the set-user-ID and set-group-ID bits that a file loses when who writes to it. An error is ignored: a file
+// system that rejects this change also rejects the change of the content that follows.
+func (f *File) ClearSetIDs(who *Credentials) {
 	a := f.place.Node.Attr()
-	if mode := withoutSetIDs(a.Mode); mode != a.Mode && a.Mode.Type() == Regular {
-		f.place.Node.Change(Change{Fields: SetMode, Mode: mode & Permissions, ClearSetIDs: true})
+	keep := who.keepsGroup(a)
+	if mode := withoutSetIDs(a.Mode, keep); mode != a.Mode && a.Mode.Type() == Regular {
+		f.place.Node.Change(Change{Fields: SetMode, Mode: mode & Permissions, ClearSetIDs: true, KeepSetGID: keep})
 	}
 }
 
@@ -77,10 +83,11 @@ func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
 	if a.Mode.Type() == Dir || !owner && c.Fields&SetSize == 0 {
 		return c, nil
 	}
-	mode, regular := withoutSetIDs(a.Mode), a.Mode.Type() == Regular
+	keep, regular := v.Who.keepsGroup(a), a.Mode.Type() == Regular
+	mode := withoutSetIDs(a.Mode, keep)
 	if c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || regular && !v.Who.Has(KeepSetIDs))) {
 		c.Fields |= SetMode
-		c.Mode, c.ClearSetIDs = mode&Permissions, true
+		c.Mode, c.ClearSetIDs, c.KeepSetGID = mode&Permissions, true, keep
 	}
 	return c, removeCapabilities(n)
 }

@@ -154,7 +154,7 @@ func TestOrderOfErrors(t *testing.T) {
 	r.make("/m", fs.Dir|0o755, 0, 0)
 	r.make("/f", fs.Regular|0o644, 0, 0)
 	r.make("/closed", fs.Dir|0o700, 0, 0)
-	if err := r.root.Tree.Mount(memfs.New(memfs.Config{}), r.at("/m"), false); err != nil {
+	if err := r.root.Tree.Mount(memfs.New(memfs.Config{}), r.at("/m"), true); err != nil {
 		t.Fatal(err)
 	}
 	move := func(from, to string, flags fs.RenameFlags) error {
@@ -164,6 +164,26 @@ func TestOrderOfErrors(t *testing.T) {
 	r.want("to a dot", move("/f", "/d/.", 0), linux.EBUSY)
 	r.want("to a dot that must not exist", move("/f", "/d/.", fs.RenameNoReplace), linux.EEXIST)
 	r.want("a dot to a dot", move("/d/.", "/d/.", fs.RenameNoReplace), linux.EBUSY)
+	r.want("exchange with a slash after a file", move("/d", "/f/", fs.RenameExchange), linux.ENOTDIR)
+	r.want("exchange with a slash after a directory", move("/f", "/d/", fs.RenameExchange), nil)
+	r.want("exchange back", move("/f/", "/d", fs.RenameExchange), nil)
+
+	userMove := func(from, to string, flags fs.RenameFlags) error {
+		return r.user.Rename(r.user.Root, from, r.user.Root, to, flags)
+	}
+	r.make("/open", fs.Dir|0o777, 0, 0)
+	r.make("/open/d", fs.Dir|0o755, 0, 0)
+	r.make("/sticky", fs.Dir|fs.Sticky|0o777, 0, 0)
+	r.make("/sticky/d", fs.Dir|0o755, 0, 0)
+	r.want("link", r.root.Link(r.at("/f"), r.root.Root, "/d/link"), nil)
+	r.want("a file to itself", userMove("/f", "/f", 0), nil)
+	r.want("a file to another name of it", userMove("/f", "/d/link", 0), nil)
+	r.want("a file to itself, which must not exist", userMove("/f", "/f", fs.RenameNoReplace), linux.EEXIST)
+	r.want("a file to itself, with a slash", userMove("/f", "/f/", 0), linux.ENOTDIR)
+	r.want("to a file that must not exist", userMove("/f", "/d/link", fs.RenameNoReplace), linux.EEXIST)
+	r.want("exchange with nothing", userMove("/f", "/d/nothing", fs.RenameExchange), linux.ENOENT)
+	r.want("an unwritable directory to a sticky one", userMove("/open/d", "/sticky/d", 0), linux.EPERM)
+	r.want("nothing on a read-only file system", move("/m/nothing", "/m/x", 0), linux.EROFS)
 
 	long := strings.Repeat("n", 256)
 	for path, want := range map[string]error{
@@ -199,6 +219,44 @@ func TestChownRemovesSetIDs(t *testing.T) {
 		}
 		if a := r.attr(name); a.Mode != want || a.GID != 50 {
 			t.Errorf("%s: mode %o, group %d, want mode %o, group 50", name, a.Mode, a.GID, want)
+		}
+	}
+}
+
+// A user who is not a member of the group of a file removes its set-group-ID bit by a write, by truncate and by chown, even if the
+// group may not execute the file.
+func TestSetGroupOfLockedFile(t *testing.T) {
+	r := newRules(t)
+	keeper := *r.user
+	keeper.Who.Rights = fs.Explicit | fs.KeepSetIDs
+	for name, test := range map[string]struct {
+		by   *fs.View
+		gid  uint32
+		keep bool
+	}{"member": {r.user, 50, true}, "other": {r.user, 77, false}, "keeper": {&keeper, 77, true}} {
+		for change, do := range map[string]func(path string) error{
+			"write": func(path string) error {
+				f, err := test.by.Open(r.root.Root, path, fs.WriteOnly, 0)
+				if err == nil && !test.by.Who.Has(fs.KeepSetIDs) { // as write(2) does
+					f.ClearSetIDs(&test.by.Who)
+				}
+				return err
+			},
+			"O_TRUNC": func(path string) error {
+				_, err := test.by.Open(r.root.Root, path, fs.WriteOnly|fs.Truncate, 0)
+				return err
+			},
+			"truncate": func(path string) error { return test.by.Change(r.at(path), fs.Change{Fields: fs.SetSize}) },
+			"chown": func(path string) error {
+				return test.by.Change(r.at(path), fs.Change{Fields: fs.SetGroup, GID: 50})
+			},
+		} {
+			path := "/" + name + change
+			r.make(path, fs.Regular|fs.SetGID|0o666, 1000, test.gid)
+			r.want(path, do(path), nil)
+			if got := r.attr(path).Mode&fs.SetGID != 0; got != test.keep {
+				t.Errorf("%s: the bit stays: %v, want %v", path, got, test.keep)
+			}
 		}
 	}
 }

@@ -213,6 +213,7 @@ func TestCopies(t *testing.T) {
 	}
 	_, errno = p.Sendfile(b, pipe[0], nil, 5)
 	wantErrno(t, errno, linux.EINVAL, "sendfile from a pipe")
+	wantErrno(t, p.Truncate("/missing", -1), linux.EINVAL, "truncate of a missing file to a negative size")
 	ok(t, p.Ftruncate(b, 3))
 	ok(t, p.Fallocate(b, 0, 0, 10))
 	if st, _ := p.Fstat(b); st.Size != 10 {

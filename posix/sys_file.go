@@ -397,10 +397,10 @@ func (p *Process) prepareWrite(o file.File, n int) Errno {
 	return file.ToErrno(f.MayWriteAs(&p.sight().Who))
 }
 
-// clearSetIDs removes the set-user-ID bit, and the set-group-ID bit of an executable file (write(2), inode(7)). A caller with
+// clearSetIDs removes the set-user-ID and set-group-ID bits that a write removes (write(2), inode(7)). A caller with
 // CAP_FSETID keeps the bits. Package fs removes file capabilities.
 func (p *Process) clearSetIDs(f *treeFile) {
 	if !p.may(linux.CAP_FSETID) && f.Flags().MayWrite() {
-		f.ClearSetIDs()
+		f.ClearSetIDs(&p.sight().Who)
 	}
 }

@@ -204,9 +204,8 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	child.forker = t.id
 	ct.inherit(t)
 	event := trace.Inherit(traceTask{t}, traceTask{ct}, c.Flags, c.Signal)
-	child.exitSignal, child.exitsTo = int(c.Signal), p.executions
-	if c.Flags&linux.CLONE_PARENT != 0 {
-		child.exitSignal, child.exitsTo = p.exitSignal, p.exitsTo
+	if c.Flags&linux.CLONE_PARENT == 0 {
+		node.ExitSignal = int32(c.Signal)
 	}
 	if c.Flags&linux.CLONE_CLEAR_SIGHAND != 0 {
 		signals.Exec()

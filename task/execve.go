@@ -256,9 +256,9 @@ func (t *Task) become(i *image) {
 	t.use(i.thread)
 	t.signals.Exec()
 	p.node.Executed = true
-	p.executions++
+	p.node.Executions++
 	p.exe = i.program
-	p.exitSignal = linux.SIGCHLD
+	p.node.ExitSignal = linux.SIGCHLD
 	t.setComm(i.name)
 	trace.NewProgram(traceTask{t})
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))

@@ -1,9 +1,12 @@
 package task
 
 import (
+	"encoding/binary"
+	"fmt"
 	"testing"
 
 	"loam/abi/linux"
+	"loam/task/signal"
 )
 
 // exitsBy starts a child whose end sends a signal.
@@ -89,4 +92,65 @@ func TestExitSignalAfterExecve(t *testing.T) {
 	if status != 0 {
 		t.Errorf("the parent has the status %#x", status)
 	}
+}
+
+// A process that adopts a zombie gets SIGCHLD for it.
+func TestSignalOfAdoptedZombie(t *testing.T) {
+	const set, info, status = dataAt, dataAt + 64, dataAt + 256
+	run(t, func(u *user) {
+		u.store(set, binary.LittleEndian.AppendUint64(nil, uint64(signal.SetOf(linux.SIGCHLD))))
+		u.call(linux.SYS_RT_SIGPROCMASK, linux.SIG_BLOCK, set, 0, setSize)
+		u.call(linux.SYS_PRCTL, linux.PR_SET_CHILD_SUBREAPER, 1)
+		zombie := u.fork(1) + 2
+		is(t, "sigtimedwait", u.call(linux.SYS_RT_SIGTIMEDWAIT, set, info, second(u, dataAt+1024), setSize), linux.SIGCHLD)
+		is(t, "si_code", int64(u.load32(info+8)), int64(signal.ChildExited))
+		is(t, "si_pid", int64(u.load32(info+16)), zombie)
+		is(t, "si_status", int64(u.load32(info+24)), 5)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(zombie), status, linux.WNOHANG, 0), zombie)
+		is(t, "status", int64(u.load32(status)), 5<<8)
+		exit(u, 0)
+	}, func(u *user) {
+		u.fork(2)
+		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
+		u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
+		exit(u, 0)
+	}, func(u *user) { // does not wait for its child
+		u.fork(3)
+		u.store(dataAt+1024, append(make([]byte, 8), 1, 0, 0, 0, 0, 0, 0, 0))
+		u.call(linux.SYS_NANOSLEEP, dataAt+1024, 0)
+		exit(u, 0)
+	}, func(u *user) { exit(u, 5) })
+}
+
+// A process that ignores SIGCHLD can wait for a child that sends another signal, or none, at its end.
+func TestWaitWithIgnoredSignal(t *testing.T) {
+	const all = 0x40000000 // __WALL
+	run(t, func(u *user) {
+		u.call(linux.SYS_PRCTL, linux.PR_SET_CHILD_SUBREAPER, 1)
+		b := make([]byte, linux.SizeofKernelSigaction)
+		linux.KernelSigaction{Handler: signal.Ignore}.Put(b)
+		u.store(dataAt, b)
+		for _, n := range []uint64{linux.SIGCHLD, linux.SIGUSR1} {
+			u.call(linux.SYS_RT_SIGACTION, n, dataAt, 0, setSize)
+		}
+		for n, waits := range map[int]bool{linux.SIGUSR1: true, 0: true, linux.SIGCHLD: false} {
+			child := u.exitsBy(1, n)
+			want := failed(linux.ECHILD)
+			if waits {
+				want = int64(child)
+			}
+			is(t, fmt.Sprint("wait for the child of signal ", n), u.call(linux.SYS_WAIT4, child, 0, all, 0), want)
+		}
+		adopted := u.fork(2) + 1
+		is(t, "wait for all", u.call(linux.SYS_WAIT4, ^uint64(0), 0, all, 0), failed(linux.ECHILD))
+		is(t, "wait for an adopted process", u.call(linux.SYS_WAIT4, uint64(adopted), 0, all, 0), failed(linux.ECHILD))
+		exit(u, 0)
+	}, func(u *user) { exit(u, 0) },
+		func(u *user) {
+			u.exitsBy(3, linux.SIGUSR1)
+			exit(u, 0)
+		}, func(u *user) {
+			u.call(linux.SYS_NANOSLEEP, second(u, dataAt+1024), 0)
+			exit(u, 0)
+		})
 }

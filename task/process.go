@@ -61,9 +61,6 @@ type Process struct {
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
 	persona        atomic.Uint32 // value of personality(2)
-	exitSignal     int           // the signal to the parent at the end (clone(2)); 0: none
-	executions     uint64        // number of programs that the process has executed
-	exitsTo        uint64        // executions of the parent when it made the process: another program gets SIGCHLD at the end
 	onEnd          []func()      // functions that are called at the end of the process, with System.mu held
 	dump           *core.Dump    // the core dump that a thread prepares or saves; nil if none does
 	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
@@ -80,7 +77,7 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic(), exitSignal: linux.SIGCHLD}
+	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic()}
 	p.loginUser.Store(noLogin)
 	p.limits = limit.Default(s.config.Machine.Pages())
 	return p
@@ -182,6 +179,10 @@ func (p *Process) ended() {
 	e := s.tree.Exit(p.node, p.status)
 	s.forget(p.node.PID)
 	for _, o := range e.Orphans {
+		zombie, reaper := s.zombies[o.PID], s.processes[o.Parent()]
+		if zombie != nil && reaper != nil && !o.Held {
+			reaper.childNews(zombie, signal.ChildCode(zombie.status), zombie.status)
+		}
 		s.forget(o.PID)
 		if child := s.processes[o.PID]; child != nil && child.deathSignal.Load() != 0 {
 			child.send(nil, signal.Info{Signal: signal.Number(child.deathSignal.Load()), Code: signal.CodeUser, PID: int32(p.node.PID), UID: p.lastCreds.UID})
@@ -191,11 +192,6 @@ func (p *Process) ended() {
 		trace.NotifyEnd(traceProcess{p})
 	} else if parent := s.processes[pidOf(e.Notify)]; parent != nil {
 		parent.childNews(p, signal.ChildCode(p.status), p.status)
-	}
-	for _, r := range e.Reapers {
-		if reaper := s.processes[r.PID]; reaper != nil {
-			reaper.wakeWaiters()
-		}
 	}
 	for _, group := range e.Hangup {
 		s.sendGroup(group, signal.Info{Signal: linux.SIGHUP, Code: signal.CodeKernel})
@@ -233,8 +229,8 @@ func (p *Process) childNews(child *Process, code, status int32) {
 		status &= 0x7f
 	}
 	n := signal.Child
-	if !stopped && !child.node.Adopted() && child.exitsTo == p.executions {
-		n = signal.Number(child.exitSignal)
+	if !stopped {
+		n = signal.Number(child.node.EndSignal())
 	}
 	if n == 0 {
 		return

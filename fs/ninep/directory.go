@@ -117,7 +117,8 @@ func (d directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error)
 	})
 }
 
-// makeAt creates a file by a request that returns its QID.
+// makeAt creates a file by a request that returns its QID. Errors: ENOENT if the file was renamed, removed or replaced before it
+// was found by its name.
 func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(dir uint32) (Type, Message)) (fs.Node, error) {
 	fid, release, err := s.dirFID(d)
 	if err != nil {
@@ -125,7 +126,8 @@ func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(d
 	}
 	defer release()
 	t, m := request(fid)
-	err = s.conn.call(t, m, &OneQID{})
+	var made OneQID
+	err = s.conn.call(t, m, &made)
 	s.mu.Lock()
 	s.doubt(d, name)
 	s.mu.Unlock()
@@ -133,6 +135,9 @@ func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(d
 		return nil, err
 	}
 	n, err := s.find(d, name)
+	if err == nil && n.key != keyOf(made.QID) {
+		err = linux.ENOENT
+	}
 	if err == nil && owner.UID != s.owner.UID && n.kind != fs.Symlink {
 		err = n.Change(fs.Change{Fields: fs.SetOwner, UID: owner.UID})
 		if err == linux.EPERM { // EPERM has the same meaning as for a new regular file

@@ -42,8 +42,11 @@ func (u *Names) bind(s *Socket, name string) (bound string, node fs.Node, errno 
 		return "", nil, file.ToErrno(err)
 	}
 	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.byNode[node] != nil {
+		return "", nil, linux.EADDRINUSE
+	}
 	u.byNode[node] = s
-	u.mu.Unlock()
 	return name, node, 0
 }
 

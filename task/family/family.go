@@ -41,6 +41,10 @@ type Process struct {
 	NoZombies bool
 	// Foster is set if children that the process has adopted after the end of their parent leave no zombies.
 	Foster bool
+	// ExitSignal is the signal at the end that clone(2) has named; 0: none. The method EndSignal returns the signal that is sent.
+	ExitSignal int32
+	// Executions is the number of programs that the process has executed.
+	Executions uint64
 	// Held is set if the end of the process is not yet reported to its parent, because a tracer sees it first (ptrace(2)).
 	Held bool
 
@@ -50,6 +54,7 @@ type Process struct {
 	zombie   bool
 	adopted  bool // the process that created this one has ended
 	stopped  bool
+	exitsTo  uint64 // Executions of the parent when it created the process
 	// news is the newest stop or continuation that no wait has reported yet; Nothing: none. The end of the
 	// process is not recorded here.
 	news   Event
@@ -102,7 +107,10 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	if sibling && p.parent != nil {
 		parent = p.parent
 	}
-	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, parent: parent, adopted: sibling && p.adopted}
+	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, ExitSignal: linux.SIGCHLD, exitsTo: p.Executions, parent: parent}
+	if sibling {
+		child.adopted, child.ExitSignal, child.exitsTo = p.adopted, p.ExitSignal, p.exitsTo
+	}
 	child.parentID.Store(int32(parent.PID))
 	parent.children = append(parent.children, child)
 	t.processes[pid] = child

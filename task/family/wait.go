@@ -14,10 +14,8 @@ type Ended struct {
 	// Hangup contains the groups that became orphaned while a member was stopped. Each receives SIGHUP and SIGCONT.
 	Hangup []PID
 	// Orphans contains the children that have a new parent. A child that has requested a signal at the death of its parent
-	// receives it.
+	// receives it. If a child is a zombie and not held, its new parent receives SIGCHLD.
 	Orphans []*Process
-	// Reapers contains the new parents of zombies, which receive SIGCHLD.
-	Reapers []*Process
 }
 
 // Exit ends a process. status is as wait4 reports it. Process 1 must not end.
@@ -30,9 +28,6 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 		c.parentID.Store(int32(reaper.PID))
 		reaper.children = append(reaper.children, c)
 		e.Orphans = append(e.Orphans, c)
-		if c.zombie && !c.Held {
-			e.Reapers = append(e.Reapers, reaper)
-		}
 	}
 	orphans := p.children
 	p.children = nil
@@ -54,8 +49,20 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	return e
 }
 
-// unwanted reports whether the parent does not wait for the process, so that it leaves no zombie.
-func (p *Process) unwanted() bool { return p.parent.NoZombies || p.adopted && p.parent.Foster }
+// unwanted reports whether the parent does not wait for the process, so that it leaves no zombie. A parent that ignores SIGCHLD
+// waits for a process that sends another signal at its end.
+func (p *Process) unwanted() bool {
+	return p.parent.NoZombies && p.EndSignal() == linux.SIGCHLD || p.adopted && p.parent.Foster
+}
+
+// EndSignal returns the signal that the process sends to its parent at its end; 0: none. It is SIGCHLD if the parent has adopted
+// the process, or has executed another program since it created the process.
+func (p *Process) EndSignal() int32 {
+	if p.adopted || p.exitsTo != p.parent.Executions {
+		return linux.SIGCHLD
+	}
+	return p.ExitSignal
+}
 
 // Release allows the parent to wait for a zombie that was held (Process.Held). It returns the parent to notify, or nil.
 func (t *Tree) Release(p *Process) *Process {
