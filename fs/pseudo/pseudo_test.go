@@ -298,7 +298,7 @@ func TestSetting(t *testing.T) {
 		Text: func() string { return value },
 		Set: func(text string, offset int64) (int, error) {
 			if text == "bad" || offset != 0 {
-				return 0, linux.EINVAL
+				return len(text), linux.EINVAL
 			}
 			value = text
 			return len(text), nil
@@ -320,8 +320,15 @@ func TestSetting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := f.Write([]byte(test.text)); err != test.err || (n == len(test.text)) != (err == nil) {
+		n, err := f.Write([]byte(test.text))
+		if err != test.err || (n == len(test.text)) != (err == nil) {
 			t.Errorf("%q: %d, %v, want %v", test.text, n, err, test.err)
+		}
+		if at, err := f.Seek(0, fs.SeekCur); err != nil || at != int64(n) {
+			t.Errorf("%q: the offset is %d, %v, want %d", test.text, at, err, n)
+		}
+		if n, err := f.WriteAt([]byte("bad"), 0); n != 0 || err != linux.EINVAL {
+			t.Errorf("pwrite of a wrong text: %d, %v", n, err)
 		}
 		f.Close()
 		if got := text(t, v, path); got != test.want {
