@@ -367,3 +367,26 @@ func TestCPUMasks(t *testing.T) {
 		}
 	}
 }
+
+// A setting in /proc/sys checks the access mode of the descriptor, and then the user, at each write.
+func TestWriteAsAnother(t *testing.T) {
+	v := fs.NewView(fs.NewTree(Proc(Process{PID: 1, Sysctls: map[string]Setting{"sys/fs/x": {
+		Text: func() string { return "1\n" }, Set: func(text string, _ int64) (int, error) { return len(text), nil },
+	}}})))
+	for _, test := range []struct {
+		flags fs.Flags
+		uid   uint32
+		want  error
+	}{
+		{fs.ReadOnly, 0, linux.EBADF}, {fs.ReadOnly, 1000, linux.EBADF}, {fs.WriteOnly, 1000, linux.EPERM}, {fs.WriteOnly, 0, nil},
+	} {
+		f, err := v.Open(v.Root, "/sys/fs/x", test.flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.MayWriteAs(&fs.Credentials{UID: test.uid}); err != test.want {
+			t.Errorf("flags %x, user %d: %v, want %v", test.flags, test.uid, err, test.want)
+		}
+		f.Close()
+	}
+}
