@@ -22,6 +22,8 @@ func TestNamespaces(t *testing.T) {
 
 		network, mounts := open("/proc/self/ns/net"), open("/proc/self/ns/mnt")
 		is(t, "read", u.call(linux.SYS_READ, network, buffer, 1), failed(linux.EINVAL))
+		is(t, "open for writing", u.call(linux.SYS_OPEN, u.text(path, "/proc/self/ns/net"), linux.O_RDWR), failed(linux.EPERM))
+		is(t, "map", u.call(linux.SYS_MMAP, 0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, network, 0), failed(linux.ENODEV))
 		is(t, "own network", u.call(linux.SYS_SETNS, network, linux.CLONE_NEWNET), 0)
 		is(t, "any kind", u.call(linux.SYS_SETNS, network, 0), 0)
 		is(t, "other kind", u.call(linux.SYS_SETNS, network, linux.CLONE_NEWUTS), failed(linux.EINVAL))
