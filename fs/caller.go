@@ -47,9 +47,15 @@ type Restricted interface {
 	AllowsWrite(c *Credentials) bool
 }
 
-// MayWriteAs returns EPERM if a caller may not write to the open file now.
+// MayWriteAs checks whether a caller may write to the open file now. Errors, only for a Restricted handle: EBADF if the file is not open
+// for writing, EPERM.
 func (f *File) MayWriteAs(c *Credentials) error {
-	if f.restricted && !f.handle.(Restricted).AllowsWrite(c) {
+	switch {
+	case !f.restricted:
+		return nil
+	case !f.Flags().MayWrite():
+		return linux.EBADF
+	case !f.handle.(Restricted).AllowsWrite(c):
 		return linux.EPERM
 	}
 	return nil

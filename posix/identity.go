@@ -62,8 +62,7 @@ func (p *Process) sight() *fs.View {
 	return &s.view
 }
 
-// View returns the root, the working directory and the credentials with which the process accesses the file tree. It must
-// not be modified.
+// View returns the root, the working directory and the credentials with which the process accesses files. It must not be modified.
 func (p *Process) View() *fs.View { return p.sight() }
 
 // rightsOf converts capabilities to the rights that package fs checks.

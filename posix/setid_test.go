@@ -5,6 +5,8 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/fs/pseudo"
+	"loam/posix/credential"
 )
 
 // modifications are the ways to modify the file "/f". Each is called with a descriptor for writing.
@@ -128,4 +130,50 @@ func TestSetNoAccessTime(t *testing.T) {
 	r, _ := newPipe(t, p, 0)
 	_, errno = p.Fcntl(r, linux.F_SETFL, linux.O_NOATIME)
 	wantErrno(t, errno, 0, "a pipe")
+}
+
+// access(2) checks the real user, also for the directories of the path: a set-user-ID program asks for its caller. With AT_EACCESS, it checks
+// the effective user.
+func TestAccessOfRealUser(t *testing.T) {
+	p := files(t)
+	ok(t, p.MkdirAt(linux.AT_FDCWD, "/private", 0o700))
+	for _, path := range []string{"/secret", "/private/file"} {
+		fd(t)(p.OpenAt(linux.AT_FDCWD, path, create, 0o600))
+	}
+	ok(t, p.ChmodAt(linux.AT_FDCWD, "/private/file", 0o666, 0))
+	root := credential.New(0, 0)
+	program, dropped, fixed, daemon := root, root, root, root
+	program.UID = 1000
+	dropped.EUID, dropped.FSUID, dropped.Effective = 1000, 1000, 0
+	fixed.UID, fixed.Secure = 1000, credential.NoSetUIDFixup
+	daemon.UID, daemon.EUID, daemon.FSUID, daemon.Effective = 1000, 1000, 1000, 1<<linux.CAP_DAC_OVERRIDE
+	for name, test := range map[string]struct {
+		of              credential.Set
+		real, effective Errno
+	}{
+		"root": {root, 0, 0}, "a set-user-ID program": {program, linux.EACCES, 0}, "root as another user": {dropped, 0, linux.EACCES},
+		"without fixup": {fixed, 0, 0}, "a user with a capability": {daemon, linux.EACCES, 0},
+	} {
+		p.SetIdentity(7, test.of, nil)
+		for _, path := range []string{"/secret", "/private/file"} {
+			wantErrno(t, p.AccessAt(linux.AT_FDCWD, path, 4, 0), test.real, name+": "+path)
+			wantErrno(t, p.AccessAt(linux.AT_FDCWD, path, 4, linux.AT_EACCESS), test.effective, name+" with AT_EACCESS: "+path)
+		}
+	}
+}
+
+// A write to a setting by another user fails, even without bytes.
+func TestWriteOfSettingByAnother(t *testing.T) {
+	set := func(text string, _ int64) (int, error) { return len(text), nil }
+	proc := pseudo.Proc(pseudo.Process{PID: 1, Sysctls: map[string]pseudo.Setting{"sys/fs/x": {Text: func() string { return "1\n" }, Set: set}}})
+	p := New(Options{Files: fs.NewTree(proc)})
+	w := fd(t)(p.OpenAt(linux.AT_FDCWD, "/sys/fs/x", linux.O_WRONLY, 0))
+	r := fd(t)(p.OpenAt(linux.AT_FDCWD, "/sys/fs/x", linux.O_RDONLY, 0))
+	asUser(p)
+	for _, text := range []string{"", "1"} {
+		_, errno := p.Write(w, []byte(text))
+		wantErrno(t, errno, linux.EPERM, "write")
+		_, errno = p.Write(r, []byte(text))
+		wantErrno(t, errno, linux.EBADF, "write to a descriptor for reading")
+	}
 }

@@ -323,8 +323,7 @@ func (p *Process) unnotify(o *file.Description, events int) (int, Errno) {
 	return -1, linux.EINVAL
 }
 
-// Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value.
-// Errors: EBADF, ENOTTY.
+// Ioctl implements ioctl(2) for requests with an int argument, which is passed and returned by value. Errors: EBADF, ENOTTY.
 func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {
@@ -387,13 +386,15 @@ func TakesInt(request int) bool {
 	return false
 }
 
-// prepareWrite is called before n bytes are written to a file. Errors: EPERM if the file checks its writer at each write.
+// prepareWrite is called before n bytes are written to a file. Errors: EPERM and EBADF if the file checks its writer at each write.
 func (p *Process) prepareWrite(o file.File, n int) Errno {
 	f, ok := o.(*treeFile)
-	if !ok || n == 0 {
+	if !ok {
 		return 0
 	}
-	p.clearSetIDs(f)
+	if n > 0 {
+		p.clearSetIDs(f)
+	}
 	return file.ToErrno(f.MayWriteAs(&p.sight().Who))
 }
 

@@ -7,8 +7,7 @@ import (
 	"loam/posix/file"
 )
 
-// Methods for package task/mount, which implements mount(2) for Linux programs. Processes share their mounts, except
-// after CopyMounts.
+// Methods for package task/mount, which implements mount(2) for Linux programs. Processes share their mounts, except after CopyMounts.
 
 // Find returns the view of the file tree and the place of the file of an *at call. follow says whether a symbolic link at the end of the
 // path is followed. An empty path with mayBeEmpty means the file of dirfd. Errors: those of paths, EBADF.

@@ -44,8 +44,7 @@ func ignoresSeek(o *file.Description) bool {
 	return false
 }
 
-// Pread implements pread64(2). It returns 0 at the end of the file. Errors: EBADF, ESPIPE, EINVAL,
-// EISDIR.
+// Pread implements pread64(2). It returns 0 at the end of the file. Errors: EBADF, ESPIPE, EINVAL, EISDIR.
 func (p *Process) Pread(fd int, b []byte, offset int64) (int, Errno) {
 	o, errno := p.get(fd)
 	if errno != 0 {

@@ -33,11 +33,16 @@ func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
 	return statOf(place), 0
 }
 
-// AccessAt implements faccessat2(2). mode has only the bits R_OK, W_OK and X_OK. It does not distinguish real and effective IDs, which are always equal for a Go
-// program.
+// AccessAt implements faccessat2(2). mode has only the bits R_OK, W_OK and X_OK. Without AT_EACCESS, it checks the real IDs: a
+// set-user-ID program asks for the user that has started it.
 func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno {
 	if flags&^(linux.AT_EACCESS|linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
 		return linux.EINVAL
+	}
+	if real, differs := p.Identity().ForAccess(); differs && p.who != nil && flags&linux.AT_EACCESS == 0 {
+		q := *p
+		q.SetIdentity(p.who.tid, real, p.who.rest)
+		p = &q
 	}
 	v, place, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
@@ -212,8 +217,7 @@ type Moment struct {
 	Omit bool // UTIME_OMIT
 }
 
-// UtimensAt implements utimensat(2). With an empty path and no AT_EMPTY_PATH it implements futimens(3)
-// for the descriptor dirfd.
+// UtimensAt implements utimensat(2). With an empty path and no AT_EMPTY_PATH it implements futimens(3) for the descriptor dirfd.
 func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags int) Errno {
 	if flags&^(linux.AT_SYMLINK_NOFOLLOW|linux.AT_EMPTY_PATH) != 0 {
 		return linux.EINVAL
@@ -221,15 +225,13 @@ func (p *Process) UtimensAt(dirfd int, path string, access, modify Moment, flags
 	if access.Omit && modify.Omit {
 		return 0
 	}
-	var v *fs.View
-	var place fs.Place
-	var errno Errno
+	v, place, errno := p.sight(), fs.Place{}, Errno(0)
 	if path == "" && flags&linux.AT_EMPTY_PATH == 0 && dirfd != linux.AT_FDCWD {
 		f, errno := p.real(dirfd, 0)
 		if errno != 0 || f == nil {
 			return errno
 		}
-		v, place = p.sight(), f.Place()
+		place = f.Place()
 	} else if v, place, errno = p.lookup(dirfd, path, flags&linux.AT_SYMLINK_NOFOLLOW == 0, flags&linux.AT_EMPTY_PATH != 0); errno != 0 {
 		return errno
 	}

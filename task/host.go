@@ -50,7 +50,7 @@ func (s *System) NewHost(c HostConfig) *Host {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.root.NoZombies, s.root.Foster = false, true
-	s.processes[s.root.PID] = p
+	s.processes[s.root.PID], s.mounts = p, c.Process.View().Tree
 	return h
 }
 

@@ -22,6 +22,8 @@ func TestNamespaces(t *testing.T) {
 
 		network, mounts := open("/proc/self/ns/net"), open("/proc/self/ns/mnt")
 		is(t, "read", u.call(linux.SYS_READ, network, buffer, 1), failed(linux.EINVAL))
+		is(t, "open for writing", u.call(linux.SYS_OPEN, u.text(path, "/proc/self/ns/net"), linux.O_RDWR), failed(linux.EPERM))
+		is(t, "map", u.call(linux.SYS_MMAP, 0, 4096, linux.PROT_READ, linux.MAP_PRIVATE, network, 0), failed(linux.ENODEV))
 		is(t, "own network", u.call(linux.SYS_SETNS, network, linux.CLONE_NEWNET), 0)
 		is(t, "any kind", u.call(linux.SYS_SETNS, network, 0), 0)
 		is(t, "other kind", u.call(linux.SYS_SETNS, network, linux.CLONE_NEWUTS), failed(linux.EINVAL))
@@ -47,8 +49,31 @@ func TestNamespaces(t *testing.T) {
 		same(t, "first mounts", u.link("/proc/self/ns/mnt"), "mnt:[4026531832]")
 		is(t, "no file here", u.call(linux.SYS_STAT, u.text(path, file), buffer), failed(linux.ENOENT))
 
+		first := open("/proc/1/ns/mnt")
+		is(t, "first mounts by process 1", u.call(linux.SYS_SETNS, first, linux.CLONE_NEWNS), 0)
+
 		is(t, "setuid", u.call(linux.SYS_SETUID, 1000), 0)
 		is(t, "without a right", u.call(linux.SYS_SETNS, network, 0), failed(linux.EPERM))
 		exit(u, 0)
 	})
+}
+
+// setns(2) does not move another process to other mounts: it fails while two processes share their root and working directory.
+func TestNamespaceOfSharedRoot(t *testing.T) {
+	const path = dataAt + 512
+	run(t, func(u *user) {
+		own := uint64(u.call(linux.SYS_OPEN, u.text(path, "/proc/self/ns/mnt"), linux.O_RDONLY))
+		u.frame.R15 = 1
+		child := u.call(linux.SYS_CLONE, linux.CLONE_FS|linux.SIGCHLD, 0, 0, 0)
+		is(t, "shared", u.call(linux.SYS_SETNS, own, linux.CLONE_NEWNS), failed(linux.EINVAL))
+		is(t, "kill", u.call(linux.SYS_KILL, uint64(child), linux.SIGKILL), 0)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
+		is(t, "after the end of the other", u.call(linux.SYS_SETNS, own, linux.CLONE_NEWNS), 0)
+		u.frame.R15 = 1
+		child = u.call(linux.SYS_CLONE, linux.CLONE_FS|linux.SIGCHLD, 0, 0, 0)
+		is(t, "unshare", u.call(linux.SYS_UNSHARE, linux.CLONE_FS), 0)
+		is(t, "no longer shared", u.call(linux.SYS_SETNS, own, linux.CLONE_NEWNS), 0)
+		is(t, "kill", u.call(linux.SYS_KILL, uint64(child), linux.SIGKILL), 0)
+		exit(u, 0)
+	}, func(u *user) { u.call(linux.SYS_PAUSE) })
 }

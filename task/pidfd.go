@@ -1,6 +1,8 @@
 package task
 
 import (
+	"slices"
+
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix"
@@ -58,8 +60,10 @@ var pidfdCalls = map[int]serveFunc{
 		return 0, t.caller.Process.CloseRange(uint32(a.A1), uint32(a.A2), number(a.A3))
 	},
 	linux.SYS_SETNS: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		alone, _ := locked(t, func() (uint64, linux.Errno) { return uint64(len(t.process.tasks)), 0 })
-		return 0, mount.SetNS(t.caller, a, alone == 1)
+		threads, _ := locked(t, func() (uint64, linux.Errno) { return uint64(len(t.process.tasks)), 0 })
+		own := t.process.posix
+		shares := func(q *posix.Process) bool { return q != own && q.SharesPlace(own) }
+		return 0, mount.SetNS(t.caller, a, threads == 1, slices.ContainsFunc(groups{t.process.system}.List(), shares))
 	},
 }
 

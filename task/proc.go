@@ -48,7 +48,7 @@ func (w shown) Process(id int) procfs.Process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if pid == s.root.PID {
-		return shownRoot{s: s}
+		return shownRoot{s: s, mounts: s.mounts}
 	}
 	if t := s.tasks[pid]; t != nil {
 		return t.process.show()

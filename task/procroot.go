@@ -16,7 +16,8 @@ import (
 // descriptors or arguments, as the threads of Linux's kernel.
 type shownRoot struct {
 	procfs.Bare
-	s *System
+	s      *System
+	mounts *fs.Tree
 }
 
 // PID implements procfs.Process.
@@ -36,6 +37,9 @@ func (w shownRoot) Stat(tid int) (procfs.Stat, bool) {
 		Limits: limit.Default(w.s.config.Machine.Pages()), LoginUser: noLogin, TableSize: runtime.NumCPU(),
 	}, true
 }
+
+// Tree implements procfs.Process.
+func (w shownRoot) Tree() *fs.Tree { return w.mounts }
 
 // Owner implements procfs.Process.
 func (w shownRoot) Owner() (uid, gid uint32, dumpable bool) { return 0, 0, true }

@@ -50,6 +50,7 @@ type System struct {
 	mu        sync.Mutex // guards the state of all processes: see the package comment
 	tree      *family.Tree
 	root      *family.Process
+	mounts    *fs.Tree // first mount namespace: that of process 1; nil before the first process
 	processes map[family.PID]*Process
 	zombies   map[family.PID]*Process // processes that have ended and that no parent has waited for
 	tasks     map[family.PID]*Task
@@ -112,6 +113,7 @@ func (s *System) undo(node *family.Process) {
 func (s *System) Start(q Program) (*Process, error) {
 	q.Process.SetGroups(groups{s})
 	s.mu.Lock()
+	s.mounts = q.Process.View().Tree
 	node, err := s.tree.Fork(s.root, false)
 	s.mu.Unlock()
 	if err != nil {

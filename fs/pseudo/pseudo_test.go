@@ -298,7 +298,7 @@ func TestSetting(t *testing.T) {
 		Text: func() string { return value },
 		Set: func(text string, offset int64) (int, error) {
 			if text == "bad" || offset != 0 {
-				return 0, linux.EINVAL
+				return len(text), linux.EINVAL
 			}
 			value = text
 			return len(text), nil
@@ -320,8 +320,15 @@ func TestSetting(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n, err := f.Write([]byte(test.text)); err != test.err || (n == len(test.text)) != (err == nil) {
+		n, err := f.Write([]byte(test.text))
+		if err != test.err || (n == len(test.text)) != (err == nil) {
 			t.Errorf("%q: %d, %v, want %v", test.text, n, err, test.err)
+		}
+		if at, err := f.Seek(0, fs.SeekCur); err != nil || at != int64(n) {
+			t.Errorf("%q: the offset is %d, %v, want %d", test.text, at, err, n)
+		}
+		if n, err := f.WriteAt([]byte("bad"), 0); n != 0 || err != linux.EINVAL {
+			t.Errorf("pwrite of a wrong text: %d, %v", n, err)
 		}
 		f.Close()
 		if got := text(t, v, path); got != test.want {
@@ -358,5 +365,28 @@ func TestCPUMasks(t *testing.T) {
 		if mask := text(t, v, "/sys/devices/system/cpu/cpu0/topology/"+name); strings.Trim(mask, "0,\n") == "" {
 			t.Errorf("%s = %q, want a set with CPU 0", name, mask)
 		}
+	}
+}
+
+// A setting in /proc/sys checks the access mode of the descriptor, and then the user, at each write.
+func TestWriteAsAnother(t *testing.T) {
+	v := fs.NewView(fs.NewTree(Proc(Process{PID: 1, Sysctls: map[string]Setting{"sys/fs/x": {
+		Text: func() string { return "1\n" }, Set: func(text string, _ int64) (int, error) { return len(text), nil },
+	}}})))
+	for _, test := range []struct {
+		flags fs.Flags
+		uid   uint32
+		want  error
+	}{
+		{fs.ReadOnly, 0, linux.EBADF}, {fs.ReadOnly, 1000, linux.EBADF}, {fs.WriteOnly, 1000, linux.EPERM}, {fs.WriteOnly, 0, nil},
+	} {
+		f, err := v.Open(v.Root, "/sys/fs/x", test.flags, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.MayWriteAs(&fs.Credentials{UID: test.uid}); err != test.want {
+			t.Errorf("flags %x, user %d: %v, want %v", test.flags, test.uid, err, test.want)
+		}
+		f.Close()
 	}
 }

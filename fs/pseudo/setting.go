@@ -8,7 +8,7 @@ import (
 )
 
 // Setting is a file that root may write. Text returns its content. Set is called with the bytes of a write and their offset in the file. It
-// returns the number of bytes that it has used, or an error, which is returned to the writer.
+// returns the number of bytes that it has used, or an error, which is returned to the writer. With an error, the number does not matter.
 type Setting struct {
 	Text func() string
 	Set  func(text string, offset int64) (int, error)
@@ -55,12 +55,16 @@ func (h settingHandle) ReadAt(p []byte, offset int64) (int, error) {
 	return handle(h.text()).ReadAt(p, offset)
 }
 
-// WriteAt implements fs.Handle. An empty write has no effect.
+// WriteAt implements fs.Handle. An empty write has no effect. A write that fails writes no bytes.
 func (h settingHandle) WriteAt(p []byte, offset int64) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	return h.set(string(p), offset)
+	n, err := h.set(string(p), offset)
+	if err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // Append implements fs.Handle. The size of the file is 0, so the offset is 0.

@@ -69,7 +69,7 @@ var processRows = []Row{
 	{linux.SYS_SETHOSTNAME, "sethostname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SETDOMAINNAME, "setdomainname", "pn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_UNSHARE, "unshare", "i", Personality, Unaffected, "the call succeeds only without flags; with flags it returns EPERM", 0, unshare},
-	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "there are no namespaces: every descriptor returns EINVAL", 0, setns},
+	{linux.SYS_SETNS, "setns", "fi", Personality, Unaffected, "for Go programs, every descriptor returns EINVAL; for Linux programs, the call succeeds for the namespaces of the caller and for mount namespaces", 0, setns},
 	{linux.SYS_FSOPEN, "fsopen", "si", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_OPEN_TREE, "open_tree", "dsi", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_FANOTIFY_INIT, "fanotify_init", "ii", Personality, Unaffected, "", linux.EPERM, nil},

@@ -72,6 +72,21 @@ func (s *Set) MaySignal(target *Set) bool {
 	return s.Has(linux.CAP_KILL) || s.EUID == target.SUID || s.EUID == target.UID || s.UID == target.SUID || s.UID == target.UID
 }
 
+// ForAccess returns the credentials with which access(2) checks a file: the real IDs, and the permitted capabilities for user 0 or no
+// capabilities for another user. It reports whether they differ from those of other calls.
+func (s Set) ForAccess() (_ Set, differs bool) {
+	old := s
+	s.FSUID, s.FSGID = s.UID, s.GID
+	switch {
+	case s.Secure&NoSetUIDFixup != 0: // user 0 has no special capabilities
+	case s.UID == 0:
+		s.Effective = s.Permitted
+	default:
+		s.Effective = 0
+	}
+	return s, s.FSUID != old.FSUID || s.FSGID != old.FSGID || s.Effective != old.Effective
+}
+
 // MayTrace reports whether a thread with the credentials s may inspect a process with the
 // credentials target (ptrace(2), ptrace access mode checking). fsids selects
 // PTRACE_MODE_FSCREDS instead of PTRACE_MODE_REALCREDS. dumpable is PR_GET_DUMPABLE of

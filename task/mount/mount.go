@@ -1,7 +1,7 @@
 // Package mount implements the calls by which Linux programs mount file systems: mount(2) and umount2(2) in this file, and the family of
 // fsopen(2). context.go has file systems that are being configured, and detached.go the calls on mounts that are not attached yet.
 //
-// New file systems are of type tmpfs; proc, sysfs and devpts are mounted again.
+// New file systems are of type tmpfs; proc, sysfs, cgroup2 and devpts are mounted again.
 package mount
 
 import (

@@ -13,10 +13,11 @@ type Namespace interface {
 	Namespace() (kind int, mounts *fs.Tree)
 }
 
-// SetNS implements setns(2) for the descriptor of a file in /proc/PID/ns. alone is set if the process has only one thread. There is one
-// namespace of each kind, except for mount namespaces: for the other kinds, the call only checks its arguments. Errors: EBADF;
-// EINVAL for another file, another kind, the user namespace, and mounts of a process with several threads; EUSERS; EPERM.
-func SetNS(c call.Caller, a call.Args, alone bool) linux.Errno {
+// SetNS implements setns(2) for the descriptor of a file in /proc/PID/ns. alone is set if the process has only one thread, and shared if it
+// shares its root and working directory with another process (CLONE_FS). There is one namespace of each kind, except for mount
+// namespaces: for the other kinds, the call only checks its arguments. Errors: EBADF; EINVAL for another file, another kind, the user
+// namespace, and mounts if the process has several threads or shares its root; EUSERS; EPERM.
+func SetNS(c call.Caller, a call.Args, alone, shared bool) linux.Errno {
 	o := c.Process.Opened(number(a.A1))
 	if o == nil || o.PathOnly() {
 		return linux.EBADF
@@ -41,7 +42,7 @@ func SetNS(c call.Caller, a call.Args, alone bool) linux.Errno {
 		return 0
 	case !c.Process.May(linux.CAP_SYS_CHROOT):
 		return linux.EPERM
-	case !alone, mounts == nil:
+	case !alone, shared, mounts == nil:
 		return linux.EINVAL
 	}
 	c.Process.EnterMounts(mounts)

@@ -44,8 +44,5 @@ func (Bare) Link(Link) (place fs.Place, path string, ok bool) { return place, ""
 // Mounted implements Process.
 func (Bare) Mounted() []fs.Mounted { return nil }
 
-// Tree implements Process.
-func (Bare) Tree() *fs.Tree { return nil }
-
 // Counts implements Process.
 func (Bare) Counts() Counts { return Counts{} }

@@ -91,8 +91,16 @@ func (s *Namespace) Attr() fs.Attr {
 // Change implements fs.Node.
 func (s *Namespace) Change(fs.Change) error { return linux.EPERM }
 
-// Open implements fs.Node.
-func (s *Namespace) Open(fs.Flags) (fs.Handle, error) { return namespaceHandle{}, nil }
+// Open implements fs.Node. A view opens files by OpenFor; mmap(2) fails with ENODEV.
+func (s *Namespace) Open(fs.Flags) (fs.Handle, error) { return nil, linux.ENODEV }
+
+// OpenFor implements fs.Guarded. Errors: EPERM for writing, as on Linux.
+func (s *Namespace) OpenFor(_ *fs.View, flags fs.Flags) (fs.Handle, error) {
+	if flags.MayWrite() {
+		return nil, linux.EPERM
+	}
+	return namespaceHandle{}, nil
+}
 
 // namespaceHandle is an open namespace, which has no content.
 type namespaceHandle struct{ handle }

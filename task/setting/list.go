@@ -25,8 +25,8 @@ func All(a *mem.Account, p *posix.Process) map[string]Setting {
 		"sys/net/ipv4/ip_unprivileged_port_start": Integer(0, lastPort, net.FirstPort.Load, net.FirstPort.Store),
 
 		"sys/fs/lease-break-time":     Integer(math.MinInt32, math.MaxInt32, p.Leases().BreakTime, p.Leases().SetBreakTime),
-		"sys/fs/pipe-max-size":        Unsigned(0, maxPipe, pipes.MaxSize, pipes.SetMaxSize),
-		"sys/fs/pipe-user-pages-soft": Integer(0, math.MaxInt64, pipes.SoftPages, pipes.SetSoftPages),
-		"sys/fs/pipe-user-pages-hard": Integer(0, math.MaxInt64, pipes.HardPages, pipes.SetHardPages),
+		"sys/fs/pipe-max-size":        Unsigned(maxPipe, pipes.MaxSize, pipes.SetMaxSize),
+		"sys/fs/pipe-user-pages-soft": Long(math.MaxInt64, pipes.SoftPages, pipes.SetSoftPages),
+		"sys/fs/pipe-user-pages-hard": Long(math.MaxInt64, pipes.HardPages, pipes.SetHardPages),
 	}
 }

@@ -4,56 +4,51 @@ package setting
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"loam/abi/linux"
 )
 
 // Setting is a file of /proc/sys that root may write. Set is called with the bytes of a write and their offset in the file, and returns the
-// number of bytes that it has used. As on Linux, a write of numbers at another offset than 0 succeeds and has no effect.
+// number of bytes that it has used. As on Linux, a write of a number at another offset than 0 succeeds and has no effect.
 type Setting struct {
 	Text func() string
 	Set  func(text string, offset int64) (int, error)
 }
 
-// Integer returns a setting whose value is an int from least to most. Errors of a write: EINVAL.
+// Integer returns a setting whose value is an int from least to most. A write of several numbers uses the first one. Errors of a write:
+// EINVAL.
 func Integer(least, most int64, get func() int64, set func(int64)) Setting {
-	return Integers(least, most, 1, func() []int64 { return []int64{get()} }, func(values []int64) error {
-		set(values[0])
-		return nil
-	})
-}
-
-// Integers returns a setting with a number of values from least to most. A write may have fewer values: the others keep theirs. A write
-// with more values uses only the bytes before them. set may return an error, which is returned to the writer. Errors of a write: EINVAL.
-func Integers(least, most int64, count int, get func() []int64, set func([]int64) error) Setting {
 	return Setting{
-		Text: func() string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(get()), " ", "\t"), "[]") + "\n" },
+		Text: func() string { return fmt.Sprintln(get()) },
 		Set: func(text string, offset int64) (int, error) {
 			if offset != 0 {
 				return len(text), nil
 			}
-			rest, values := text[:min(len(text), maxText)], slices.Clone(get())
-			for i := range count {
-				if rest = skipSpace(rest); rest == "" && i > 0 {
-					break
-				}
-				n, after, ok := number(rest)
-				if !ok || n < least || n > most {
-					return 0, linux.EINVAL
-				}
-				values[i], rest = n, after
+			n, rest, ok := number(skipSpace(text[:min(len(text), maxText)]))
+			if !ok || n < least || n > most {
+				return 0, linux.EINVAL
 			}
-			rest = skipSpace(rest)
-			return len(text) - len(rest), set(values)
+			set(n)
+			return len(text) - len(skipSpace(rest)), nil
 		},
 	}
 }
 
-// Unsigned is like Integer, for an unsigned int: a write of several numbers uses all bytes.
-func Unsigned(least, most int64, get func() int64, set func(int64)) Setting {
-	s := Integer(least, most, get, set)
+// Long is like Integer, for an unsigned long: a minus sign is an error, also before 0.
+func Long(most int64, get func() int64, set func(int64)) Setting {
+	s := Integer(0, most, get, set)
+	return Setting{s.Text, func(text string, offset int64) (int, error) {
+		if offset == 0 && strings.HasPrefix(skipSpace(text), "-") {
+			return 0, linux.EINVAL
+		}
+		return s.Set(text, offset)
+	}}
+}
+
+// Unsigned is like Long, for an unsigned int: a write of several numbers uses all bytes.
+func Unsigned(most int64, get func() int64, set func(int64)) Setting {
+	s := Long(most, get, set)
 	return Setting{s.Text, func(text string, offset int64) (int, error) {
 		n, err := s.Set(text, offset)
 		if err == nil {

@@ -27,11 +27,10 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-// A write of fewer numbers than a setting has changes the first ones, a write of more numbers uses those that fit, and a write at an offset
-// has no effect.
-func TestIntegers(t *testing.T) {
-	values := []int64{1, 2}
-	s := Integers(0, 9, 2, func() []int64 { return values }, func(v []int64) error { values = v; return nil })
+// A write of several numbers uses the first one, and a write at an offset has no effect.
+func TestInteger(t *testing.T) {
+	value := int64(1)
+	s := Integer(0, 9, func() int64 { return value }, func(n int64) { value = n })
 	for _, test := range []struct {
 		text   string
 		offset int64
@@ -39,8 +38,8 @@ func TestIntegers(t *testing.T) {
 		err    error
 		want   string
 	}{
-		{"3", 0, 1, nil, "3\t2\n"}, {" 4 5\n", 0, 5, nil, "4\t5\n"}, {"6 7 8", 0, 4, nil, "6\t7\n"}, {"1", 3, 1, nil, "6\t7\n"},
-		{"8 x", 0, 0, linux.EINVAL, "6\t7\n"}, {"\n", 0, 0, linux.EINVAL, "6\t7\n"}, {"10", 0, 0, linux.EINVAL, "6\t7\n"},
+		{"3", 0, 1, nil, "3\n"}, {" 4 5\n", 0, 3, nil, "4\n"}, {"-0", 0, 2, nil, "0\n"}, {"6 x", 0, 2, nil, "6\n"}, {"1", 3, 1, nil, "6\n"},
+		{"x", 0, 0, linux.EINVAL, "6\n"}, {"\n", 0, 0, linux.EINVAL, "6\n"}, {"10", 0, 0, linux.EINVAL, "6\n"},
 	} {
 		if n, err := s.Set(test.text, test.offset); n != test.n || err != test.err || s.Text() != test.want {
 			t.Errorf("%q at %d: %d, %v, %q, want %d, %v, %q", test.text, test.offset, n, err, s.Text(), test.n, test.err, test.want)
@@ -76,6 +75,7 @@ func TestAll(t *testing.T) {
 	}
 	for path, text := range map[string]string{
 		"vm/overcommit_memory": "3", "vm/max_map_count": "-1", "net/ipv4/ip_unprivileged_port_start": "65536", "net/core/somaxconn": "2147483648",
+		"fs/pipe-max-size": "-0", "fs/pipe-user-pages-soft": " -0\n", "fs/pipe-user-pages-hard": "-0x0",
 	} {
 		if _, err := settings["sys/"+path].Set(text, 0); err != linux.EINVAL {
 			t.Errorf("%s: %s is accepted: %v", path, text, err)

@@ -40,7 +40,12 @@ func ShowProcesses(s *task.System, hosted bool) error {
 		p.Processes = s.Processes(p.MountTables)
 		p.Settings = map[string]pseudo.Setting{pseudo.HugePagePolicy: {
 			Text: func() string { return procfs.PolicyText(s.Blocks.Policy()) },
-			Set:  func(text string, _ int64) (int, error) { return len(text), procfs.SetPolicy(&s.Blocks, text) },
+			Set: func(text string, _ int64) (int, error) {
+				if err := procfs.SetPolicy(&s.Blocks, text); err != nil {
+					return 0, err
+				}
+				return len(text), nil
+			},
 		}}
 		p.Sysctls = map[string]pseudo.Setting{}
 		for path, setting := range s.Settings(rt.Process()) {
