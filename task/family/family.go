@@ -94,9 +94,6 @@ func (t *Tree) Find(pid PID) *Process { return t.processes[pid] }
 // Parent returns the PID of the parent, and 0 for process 1, which has no parent. It needs no lock.
 func (p *Process) Parent() PID { return PID(p.parentID.Load()) }
 
-// Adopted reports whether the first parent of a process has ended. A sibling of an adopted process (CLONE_PARENT) is adopted, too.
-func (p *Process) Adopted() bool { return p.adopted }
-
 // Fork adds a child to a process or, for a sibling, to its parent (CLONE_PARENT). Errors: EAGAIN if no number is free.
 func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	pid, ok := t.number()
