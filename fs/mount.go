@@ -49,6 +49,7 @@ func (p Place) writable() error {
 type mount struct {
 	fs     FileSystem
 	guards Guarding // fs, if it implements Guarding; otherwise nil
+	glance Glancing // fs, if it implements Glancing; otherwise nil
 	file   Node     // mounted instead of the root, if only one file or directory of fs is mounted
 	// at is the mount point, which the mount covers; nil for the root of the tree and for a mount that was never attached.
 	at     atomic.Pointer[Place]
@@ -107,7 +108,7 @@ func NewTree(root FileSystem) *Tree {
 	t := &Tree{common: &common{}}
 	t.capabilitySets.Store(1)
 	t.root = &mount{fs: root, device: deviceOf(root, t.serial.Add(1))}
-	t.root.guards, _ = root.(Guarding)
+	t.root.learn()
 	t.mounts.Store(&map[Place]*mount{})
 	return t
 }
@@ -176,10 +177,16 @@ func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 func (t *Tree) prepare(m *mount, flags MountFlags) {
 	m.number = t.serial.Add(1)
 	m.flags.Store(uint32(flags))
-	m.guards, _ = m.fs.(Guarding)
+	m.learn()
 	if m.device == (Device{}) {
 		m.device = deviceOf(m.fs, m.number)
 	}
+}
+
+// learn records which interfaces the file system implements.
+func (m *mount) learn() {
+	m.guards, _ = m.fs.(Guarding)
+	m.glance, _ = m.fs.(Glancing)
 }
 
 // attach makes a mount cover a place, in a new table of all mounts. The caller holds mu.

@@ -78,13 +78,17 @@ const (
 // walk resolves path. A relative path starts at a directory (the parameter at). It is no
 // error if the last name does not exist.
 func (v *View) walk(at Place, path string, follow following) (target, error) {
+	w := walker{View: v, dir: at}
+	return w.walk(path, follow)
+}
+
+func (w *walker) walk(path string, follow following) (target, error) {
 	switch {
 	case path == "":
 		return target{}, linux.ENOENT
 	case len(path) >= MaxPath:
 		return target{}, linux.ENAMETOOLONG
 	}
-	w := walker{View: v, dir: at}
 	if path[0] == '/' {
 		if err := w.mayStart(); err != nil {
 			return target{}, err
@@ -106,6 +110,9 @@ type walker struct {
 	rest  string
 	last  lastName // last name of the part resolved so far
 	links int
+	// attr receives the attributes of the last file if they are known without its node; then step returns a target without a
+	// place. nil: the caller needs the node.
+	attr *Attr
 }
 
 // start begins to resolve path; an absolute path starts at the root.
@@ -160,6 +167,12 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		w.last = dotDot
 		w.dir, err = w.up()
 		return t, err != nil, err
+	}
+	if g := w.dir.mount.glance; g != nil && w.attr != nil && last && !slash {
+		if a, ok := g.Glance(dir, name); ok {
+			*w.attr = a
+			return target{dir: w.dir, name: name}, true, nil
+		}
 	}
 	node, err := dir.Lookup(name)
 	if err == linux.ENOENT && last {
@@ -219,15 +232,35 @@ func (w *walker) follow(link Link, slash bool) error {
 // Lookup resolves a path. follow says whether a symbolic link in the last component is followed (stat) or
 // returned itself (lstat). Errors: ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, EXDEV (see Resolve).
 func (v *View) Lookup(at Place, path string, follow bool) (Place, error) {
-	how := atSlash
-	if follow {
-		how = always
-	}
-	t, err := v.walk(at, path, how)
+	t, err := v.walk(at, path, lastLink(follow))
 	if err != nil {
 		return Place{}, err
 	}
 	return t.found()
+}
+
+// Stat returns the attributes of the file at a path, and the number of its device. The parameter follow and the errors are
+// those of Lookup.
+func (v *View) Stat(at Place, path string, follow bool) (Attr, Device, error) {
+	var a Attr
+	w := walker{View: v, dir: at, attr: &a}
+	t, err := w.walk(path, lastLink(follow))
+	if err != nil || a.Mode != 0 {
+		return a, w.dir.Device(), err
+	}
+	p, err := t.found()
+	if err != nil {
+		return Attr{}, Device{}, err
+	}
+	return p.Node.Attr(), p.Device(), nil
+}
+
+// lastLink returns following for stat(2) or lstat(2).
+func lastLink(follow bool) following {
+	if follow {
+		return always
+	}
+	return atSlash
 }
 
 // LookupDir resolves the path of a directory that v may search: chdir(2), chroot(2).

@@ -16,7 +16,10 @@ func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
 		return Stat{}, linux.EINVAL
 	}
 	follow := flags&linux.AT_SYMLINK_NOFOLLOW == 0
-	if path == "" && flags&linux.AT_EMPTY_PATH != 0 && dirfd != linux.AT_FDCWD {
+	if path == "" && flags&linux.AT_EMPTY_PATH != 0 {
+		if dirfd == linux.AT_FDCWD {
+			return statOf(p.sight().Dir), 0
+		}
 		return p.Fstat(dirfd)
 	}
 	if fd, ok := p.descriptorIn(path); ok && follow {
@@ -26,11 +29,12 @@ func (p *Process) StatAt(dirfd int, path string, flags int) (Stat, Errno) {
 		}
 		return st, errno
 	}
-	_, place, errno := p.lookup(dirfd, path, follow, flags&linux.AT_EMPTY_PATH != 0)
+	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
 		return Stat{}, errno
 	}
-	return statOf(place), 0
+	a, on, err := v.Stat(at, path, follow)
+	return Stat{Attr: a, On: on}, file.ToErrno(err)
 }
 
 // AccessAt implements faccessat2(2). mode has only the bits R_OK, W_OK and X_OK. Without AT_EACCESS, it checks the real IDs: a
@@ -51,34 +55,34 @@ func (p *Process) AccessAt(dirfd int, path string, mode uint32, flags int) Errno
 	return file.ToErrno(v.Access(place, fs.Wish(mode)))
 }
 
-// MkdirAt implements mkdirat(2).
-func (p *Process) MkdirAt(dirfd int, path string, mode uint32) Errno {
+// change calls f with the view of p and the directory at which path begins.
+func (p *Process) change(dirfd int, path string, f func(v *fs.View, at fs.Place) error) Errno {
 	v, at, errno := p.at(dirfd, path)
 	if errno != 0 {
 		return errno
 	}
-	return file.ToErrno(v.Mkdir(at, path, fs.Mode(mode)))
+	return file.ToErrno(f(v, at))
+}
+
+// MkdirAt implements mkdirat(2).
+func (p *Process) MkdirAt(dirfd int, path string, mode uint32) Errno {
+	return p.change(dirfd, path, func(v *fs.View, at fs.Place) error { return v.Mkdir(at, path, fs.Mode(mode)) })
 }
 
 // MknodAt implements mknodat(2).
 func (p *Process) MknodAt(dirfd int, path string, mode uint32, device uint64) Errno {
-	v, at, errno := p.at(dirfd, path)
-	if errno != 0 {
-		return errno
-	}
-	return file.ToErrno(v.Mknod(at, path, fs.Mode(mode), fs.DeviceOf(device)))
+	d := fs.DeviceOf(device)
+	return p.change(dirfd, path, func(v *fs.View, at fs.Place) error { return v.Mknod(at, path, fs.Mode(mode), d) })
 }
 
 // UnlinkAt implements unlinkat(2). flags is 0 or AT_REMOVEDIR.
 func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
-	v, at, errno := p.at(dirfd, path)
-	switch {
-	case errno != 0:
-		return errno
-	case flags != 0:
-		return file.ToErrno(v.Rmdir(at, path))
-	}
-	return file.ToErrno(v.Unlink(at, path))
+	return p.change(dirfd, path, func(v *fs.View, at fs.Place) error {
+		if flags != 0 {
+			return v.Rmdir(at, path)
+		}
+		return v.Unlink(at, path)
+	})
 }
 
 // RenameAt implements renameat2(2).
@@ -112,11 +116,7 @@ func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, f
 
 // SymlinkAt implements symlinkat(2).
 func (p *Process) SymlinkAt(text string, dirfd int, path string) Errno {
-	v, at, errno := p.at(dirfd, path)
-	if errno != 0 {
-		return errno
-	}
-	return file.ToErrno(v.Symlink(text, at, path))
+	return p.change(dirfd, path, func(v *fs.View, at fs.Place) error { return v.Symlink(text, at, path) })
 }
 
 // ReadlinkAt implements readlinkat(2). It returns the whole target.

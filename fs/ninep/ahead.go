@@ -2,6 +2,7 @@ package ninep
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -19,6 +20,7 @@ const (
 	aheadRead     = 24 // instead of aheadDirs if files are fetched too
 	aheadParallel = 8  // number of goroutines
 	aheadMark     = 8  // a program that lists the directory of this number continues the listing in advance
+	aheadLearn    = 8  // number of listed subdirectories from which the order of the walk is learned
 	aheadBatches  = 4  // batches of files that are fetched in advance from one directory
 )
 
@@ -32,16 +34,69 @@ func (s *FileSystem) walkAhead(d *node) {
 	}
 	c := up.names
 	c.walked++
+	c.follow(d.name)
 	deep := up.dir != nil && up.dir.names != nil && up.dir.names.walked > 1
 	if c.walked < 2 && !deep {
 		return
 	}
-	if deep && up.dir.names.reading {
-		c.reading = true
+	if deep {
+		c.reading = c.reading || up.dir.names.reading
+		c.inherit(up.dir.names)
 	}
 	if s.aheadAt = d; !s.ahead {
 		s.ahead = s.conn.beside(s.runAhead)
 	}
+}
+
+// follow records that the program lists a subdirectory. From the first ones it learns whether the program lists them in the order of
+// the server, or by name. The caller holds mu.
+func (c *names) follow(name string) {
+	last := c.lastDir
+	c.lastDir = name
+	if last == "" || c.walked > aheadLearn {
+		return
+	}
+	before := c.byName
+	for _, byName := range [...]bool{false, true} {
+		c.sort(byName)
+		order := c.subdirectories()
+		at := slices.IndexFunc(order, func(k *known) bool { return k.name == last })
+		if at >= 0 && order[(at+1)%len(order)].name == name {
+			return
+		}
+	}
+	c.sort(before)
+}
+
+// sort sets the order of subdirectories. The caller holds mu.
+func (c *names) sort(byName bool) {
+	if c.byName != byName {
+		c.byName, c.order = byName, nil
+	}
+}
+
+// inherit takes over the order of the walk from another directory of the tree, unless it was learned here. The caller holds mu.
+func (c *names) inherit(other *names) {
+	if c.walked < 2 {
+		c.sort(other.byName)
+	}
+}
+
+// subdirectories returns the subdirectories in the order in which the program probably lists them. The caller holds mu.
+func (c *names) subdirectories() []*known {
+	if c.order != nil {
+		return c.order
+	}
+	c.order = make([]*known, 0, c.dirs)
+	for _, k := range c.listing {
+		if fs.Mode(k.attr.Mode).Type() == fs.Dir {
+			c.order = append(c.order, k)
+		}
+	}
+	if c.byName {
+		slices.SortFunc(c.order, func(a, b *known) int { return strings.Compare(a.name, b.name) })
+	}
+	return c.order
 }
 
 // runAhead lists directories in advance, until walkAhead is no longer called meanwhile.
@@ -79,25 +134,28 @@ func (s *FileSystem) continueAhead(d *node) {
 }
 
 // nextDirs returns directories that a walk of the tree probably reaches after d, and whose names are not known, up to most: other
-// subdirectories of its parent, and then of the grandparent. Listings are treated as rings, because a program may visit
+// subdirectories of its parent, and then of the grandparent. Their order is treated as a ring, because a program may visit
 // directories in another order. The caller holds mu.
 func (s *FileSystem) nextDirs(d *node, most int) (dirs []*node) {
 	const levels = 2
 	up := d.dir
+	walk := up.names
 	for range levels {
 		if up == nil || up.names == nil {
 			break
 		}
-		listing := up.names.listing
-		at := slices.IndexFunc(listing, func(k *known) bool { return k.name == d.name })
-		for i := range len(listing) - 1 { // all but d
+		up.names.inherit(walk)
+		order := up.names.subdirectories()
+		at := slices.IndexFunc(order, func(k *known) bool { return k.name == d.name })
+		for i := range len(order) - 1 { // all but d
 			if len(dirs) == most {
 				return dirs
 			}
-			k := listing[(at+1+i)%len(listing)]
+			k := order[(at+1+i)%len(order)]
 			if n := s.dirOf(up, k); n != nil && !s.listed(n) {
 				dirs = append(dirs, n)
 			} else if n != nil && n.names.dirs > 0 {
+				n.names.inherit(walk)
 				dirs = s.unlisted(n, dirs, most)
 			}
 		}
@@ -108,7 +166,7 @@ func (s *FileSystem) nextDirs(d *node, most int) (dirs []*node) {
 
 // unlisted appends the subdirectories of a directory whose names are not known, up to most in all. The caller holds mu.
 func (s *FileSystem) unlisted(up *node, dirs []*node, most int) []*node {
-	for _, k := range up.names.listing {
+	for _, k := range up.names.subdirectories() {
 		if len(dirs) == most {
 			break
 		}

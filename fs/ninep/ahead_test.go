@@ -64,6 +64,36 @@ func TestNextDirs(t *testing.T) {
 	}
 }
 
+// A program may list subdirectories in the order of the server or by name; this is learned from the first ones, and holds for the
+// whole tree.
+func TestOrderOfWalk(t *testing.T) {
+	for _, c := range []struct{ first, second, want string }{
+		{"1", "2", "a/3 a/4 b/5 b/6 b/7"}, // by name
+		{"4", "2", "a/3 a/1 c/9 c/8 b/6"}, // in the order of the server
+		{"4", "1", "a/2 a/3 b/5 b/6 b/7"}, // by name: the names are a ring
+		{"1", "3", "a/4 a/2 c/9 c/8 b/6"}, // neither
+	} {
+		s := cachedTree(1000)
+		top := s.listForTest(s.root, "c", "b", "a")
+		s.listForTest(top[0], "9", "8")
+		s.listForTest(top[1], "6", "5", "7")
+		under := s.listForTest(top[2], "4", "2", "3", "1")
+		at := map[string]*node{}
+		for _, n := range under {
+			at[n.name] = n
+		}
+		s.root.names.walked, top[2].names.walked = 1, 1
+		for i, name := range []string{c.first, c.second} {
+			top[2].names.walked += i
+			top[2].names.follow(name)
+			s.listForTest(at[name])
+		}
+		if got := pathsOf(s.nextDirs(at[c.second], 5)); got != c.want {
+			t.Errorf("after %s and %s: %s, want %s", c.first, c.second, got, c.want)
+		}
+	}
+}
+
 // Room for names is made by dropping the directories that were filled first, except those in which the program walks.
 func TestRecycle(t *testing.T) {
 	const most = 800

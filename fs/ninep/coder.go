@@ -3,6 +3,7 @@ package ninep
 import (
 	"encoding/binary"
 	"math"
+	"sync"
 )
 
 // Coder encodes or decodes the fields of messages, in little-endian order. Each message has one method that
@@ -11,6 +12,15 @@ type Coder struct {
 	b        []byte // encoding: the message so far; decoding: the part that is not decoded yet
 	decoding bool
 	bad      bool // the message ended early, or a field has an impossible value
+}
+
+// coders has Coder values (*Coder) for Append and Parse: a Coder that is passed to a Message is allocated.
+var coders = sync.Pool{New: func() any { return new(Coder) }}
+
+// free returns a Coder of coders.
+func (c *Coder) free() {
+	c.b = nil
+	coders.Put(c)
 }
 
 // take returns the next n bytes of a message that is being decoded, or nil if the message ends

@@ -38,6 +38,7 @@ type conn struct {
 	reading sync.Mutex // guards the fields below; held by the goroutine that reads
 	source  source
 	in      *bufio.Reader
+	header  [HeaderSize]byte
 	body    []byte // room for short bodies
 
 	kept atomic.Int64 // FIDs that nodes keep until the collector releases them: see keepFID
@@ -75,6 +76,7 @@ type call struct {
 	reply Message
 	into  []byte // Read: receives the data
 	n     int    // number of bytes in the field into
+	body  []byte // the body of the reply is received here if it fits into the capacity
 	err   error
 	clunk uint32 // FID that the request frees, and that can be used again after the reply; NoFID: none
 	// done has capacity 1. The goroutine that completes the call sends to it, once; the caller receives (wait). It is never
@@ -182,10 +184,14 @@ func (c *conn) flush() {
 
 // call makes a request and waits for the reply. If the server has no more FIDs, it releases those of nodes that are no longer
 // referenced, and makes the request again. Errors: the linux.Errno of the server; EIO if the connection has ended.
-func (c *conn) call(t Type, m, reply Message) error {
-	err := c.callOnce(t, m, reply)
+func (c *conn) call(t Type, m, reply Message) error { return c.callInto(t, m, reply, nil) }
+
+// callInto is like call. If the body of the reply fits into the capacity of body, it is received there, and the reply may keep parts
+// of it.
+func (c *conn) callInto(t Type, m, reply Message, body []byte) error {
+	err := c.callOnce(t, m, reply, body)
 	if err == linux.EMFILE && c.collect() {
-		err = c.callOnce(t, m, reply)
+		err = c.callOnce(t, m, reply, body)
 	}
 	return err
 }
@@ -207,13 +213,14 @@ func (c *conn) collect() bool {
 	return false
 }
 
-func (c *conn) callOnce(t Type, m, reply Message) error {
+// callOnce is callInto without a repetition.
+func (c *conn) callOnce(t Type, m, reply Message, body []byte) error {
 	k := idleCalls.Get().(*call)
-	*k = call{reply: reply, clunk: NoFID, done: k.done}
+	*k = call{reply: reply, clunk: NoFID, done: k.done, body: body}
 	c.begin(t, m, k, false)
 	c.wait(k)
 	err := k.err
-	k.reply = nil
+	k.reply, k.body = nil, nil
 	idleCalls.Put(k)
 	return err
 }
@@ -285,12 +292,11 @@ func (c *conn) receive() {
 
 // step receives a reply. It returns false if the connection has ended. The caller holds reading.
 func (c *conn) step() bool {
-	var header [HeaderSize]byte
-	if _, err := io.ReadFull(c.in, header[:]); err != nil {
+	if _, err := io.ReadFull(c.in, c.header[:]); err != nil {
 		c.end(err)
 		return false
 	}
-	h := ParseHeader(header[:])
+	h := ParseHeader(c.header[:])
 	var k *call
 	if h.Size >= HeaderSize && h.Size <= MaxSize {
 		k = c.take(h)
@@ -373,6 +379,8 @@ func (k *call) receive(in *bufio.Reader, h Header, room *[]byte) error {
 	const small = 256
 	body := *room
 	switch {
+	case 0 < n && n <= cap(k.body):
+		body = k.body
 	case n > small || k.keepsBody():
 		body = make([]byte, n)
 	case cap(body) < n:

@@ -44,14 +44,14 @@ func (s *FileSystem) find(d *node, name string) (*node, error) {
 			s.naming.Lock()
 			defer s.naming.Unlock()
 		}
-		fid, release, err := s.dirFID(d)
+		dir, err := s.dirFID(d)
 		if err != nil {
 			return nil, err
 		}
 		began, until := s.begin()
 		var a Attr
-		err = s.lookup(fid, name, &a)
-		release()
+		err = s.lookup(dir.fid, name, &a)
+		dir.release()
 		if err != nil && err != linux.ENOENT {
 			return nil, err
 		}
@@ -120,12 +120,12 @@ func (d directory) Symlink(name, target string, owner fs.Owner) (fs.Node, error)
 // makeAt creates a file by a request that returns its QID. Errors: ENOENT if the file was renamed, removed or replaced before it
 // was found by its name.
 func (s *FileSystem) makeAt(d *node, name string, owner fs.Owner, request func(dir uint32) (Type, Message)) (fs.Node, error) {
-	fid, release, err := s.dirFID(d)
+	dir, err := s.dirFID(d)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	t, m := request(fid)
+	defer dir.release()
+	t, m := request(dir.fid)
 	var made OneQID
 	err = s.conn.call(t, m, &made)
 	s.mu.Lock()
@@ -160,17 +160,17 @@ func (d directory) Link(name string, to fs.Node) error {
 	if n.noLink {
 		return linux.ENOENT
 	}
-	file, done, err := n.borrow(false)
+	file, err := n.borrow(false)
 	if err != nil {
 		return err
 	}
-	defer done()
-	fid, release, err := s.dirFID(d.node)
+	defer file.release()
+	dir, err := s.dirFID(d.node)
 	if err != nil {
 		return err
 	}
-	defer release()
-	err = s.conn.call(TypeLink, &Link{fid, file, name}, Empty{})
+	defer dir.release()
+	err = s.conn.call(TypeLink, &Link{dir.fid, file.fid, name}, Empty{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubt(d.node, name)
@@ -210,12 +210,12 @@ func (d directory) remove(name string, flags uint32) error {
 	if err := s.keepAt(d.node, name); err != nil {
 		return err
 	}
-	fid, release, err := s.dirFID(d.node)
+	dir, err := s.dirFID(d.node)
 	if err != nil {
 		return err
 	}
-	defer release()
-	err = s.conn.call(TypeUnlinkAt, &UnlinkAt{fid, name, flags}, Empty{})
+	defer dir.release()
+	err = s.conn.call(TypeUnlinkAt, &UnlinkAt{dir.fid, name, flags}, Empty{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := d.kid(name)
@@ -281,17 +281,17 @@ func (d directory) Rename(name string, to fs.Directory, newName string, flags fs
 			return err
 		}
 	}
-	from, release, err := s.dirFID(d.node)
+	from, err := s.dirFID(d.node)
 	if err != nil {
 		return err
 	}
-	defer release()
-	into, release2, err := s.dirFID(t.node)
+	defer from.release()
+	into, err := s.dirFID(t.node)
 	if err != nil {
 		return err
 	}
-	defer release2()
-	err = s.rename(RenameAt{from, name, into, newName}, flags)
+	defer into.release()
+	err = s.rename(RenameAt{from.fid, name, into.fid, newName}, flags)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	moved, victim := d.kid(name), t.kid(newName)

@@ -22,33 +22,36 @@ type handle struct {
 // passedFlags are the flags of open(2) that are sent to the server.
 const passedFlags = linux.O_ACCMODE | linux.O_TRUNC | linux.O_SYNC | linux.O_DSYNC | linux.O_NOATIME
 
-// use marks the FID as used, and returns a function that ends this. The caller holds mu.
-func (h *handle) use() (release func()) {
+// use marks the FID as used. The caller holds mu.
+func (h *handle) use() held {
 	h.users++
-	return func() {
-		h.s.mu.Lock()
-		defer h.s.mu.Unlock()
-		if h.users--; h.closed && h.users == 0 {
-			h.s.conn.forget(h.fid)
-		}
+	return held{fid: h.fid, handle: h}
+}
+
+// unuse ends a use.
+func (h *handle) unuse() {
+	h.s.mu.Lock()
+	defer h.s.mu.Unlock()
+	if h.users--; h.closed && h.users == 0 {
+		h.s.conn.forget(h.fid)
 	}
 }
 
 // create creates a regular file and keeps it open for the first Open: the creator may write to a file whose mode
 // forbids it.
 func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) (fs.Node, error) {
-	fid, release, err := s.dirFID(d)
+	dir, err := s.dirFID(d)
 	if err != nil {
 		return nil, err
 	}
 	m := OpenAt{
-		FID: fid, Name: name, Flags: linux.O_RDWR | linux.O_CREAT | linux.O_EXCL, Mode: uint32(mode & fs.Permissions),
+		FID: dir.fid, Name: name, Flags: linux.O_RDWR | linux.O_CREAT | linux.O_EXCL, Mode: uint32(mode & fs.Permissions),
 		UID: owner.UID, GID: owner.GID,
 	}
 	var answer OpenedAt
 	began, until := s.begin()
 	err = s.openAt(&m, &answer)
-	release()
+	dir.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -63,7 +66,7 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	}
 	d.touch()
 	if d.names != nil {
-		d.names.listing = nil
+		d.names.unlist()
 	}
 	n.learn(&answer.Attr, began, until)
 	if until == 0 || d.gone { // remember would keep an entry that says that the name is absent
@@ -128,12 +131,12 @@ func (n *node) keep() error {
 	if dir == nil {
 		return nil
 	}
-	fid, release, err := s.dirFID(dir)
+	at, err := s.dirFID(dir)
 	if err != nil {
 		return err
 	}
-	own, q, err := s.walk(fid, []string{name})
-	release()
+	own, q, err := s.walk(at.fid, []string{name})
+	at.release()
 	if err == linux.ENOENT {
 		return nil // the removal will return this error
 	}
@@ -191,18 +194,18 @@ const firstBytes = 64 << 10
 // open opens the file on the server, and keeps its content if it is small.
 func (h *handle) open() error {
 	s := h.s
-	fid, name, release, err := h.reach()
+	at, name, err := h.reach()
 	if err != nil {
 		return err
 	}
-	m := OpenAt{FID: fid, Name: name, Flags: uint32(h.flags & passedFlags)}
+	m := OpenAt{FID: at.fid, Name: name, Flags: uint32(h.flags & passedFlags)}
 	if s.valid > 0 && !h.flags.MayWrite() && h.flags&(fs.Truncate|fs.Direct) == 0 {
 		m.Count = firstBytes
 	}
 	var answer OpenedAt
 	began, until := s.begin()
 	err = s.openAt(&m, &answer)
-	release()
+	at.release()
 	if err != nil {
 		return err
 	}
@@ -238,20 +241,21 @@ func (h *handle) open() error {
 }
 
 // opened returns the FID, which the caller releases. Errors: those of open(2).
-func (h *handle) opened() (fid uint32, release func(), err error) {
+func (h *handle) opened() (held, error) {
 	for {
 		h.s.mu.Lock()
 		if h.closed {
 			h.s.mu.Unlock()
-			return 0, nil, linux.EBADF
+			return held{}, linux.EBADF
 		}
 		if h.fid != 0 {
-			defer h.s.mu.Unlock()
-			return h.fid, h.use(), nil
+			file := h.use()
+			h.s.mu.Unlock()
+			return file, nil
 		}
 		h.s.mu.Unlock()
 		if err := h.open(); err != nil {
-			return 0, nil, err
+			return held{}, err
 		}
 	}
 }
@@ -269,15 +273,15 @@ func (h *handle) ReadStorage(p []byte, offset int64) (int, error) {
 	if data, ok := h.known(); ok {
 		return copy(p, data[min(offset, int64(len(data))):]), nil
 	}
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return 0, err
 	}
-	defer release()
+	defer file.release()
 	if len(p) == 0 {
 		return 0, nil
 	}
-	return h.s.readAt(fid, p, offset)
+	return h.s.readAt(file.fid, p, offset)
 }
 
 // readAt reads from an open file. A long read is several requests at once.
@@ -330,13 +334,13 @@ func (h *handle) WriteStorage(p []byte, offset int64) (int, error) {
 	if offset+int64(len(p)) < 0 {
 		return 0, linux.EFBIG
 	}
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return 0, err
 	}
-	defer release()
+	defer file.release()
 	defer h.written()
-	return h.s.writeAt(fid, p, offset)
+	return h.s.writeAt(file.fid, p, offset)
 }
 
 // writeAt writes to an open file. A long write is several requests at once.
@@ -417,15 +421,15 @@ func (h *handle) Append(p []byte) (n int, end int64, err error) {
 // append writes p at the end of the file, and returns the new end. Data that does not fit into one message is
 // appended in several.
 func (h *handle) append(p []byte) (n int, end int64, err error) {
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return 0, 0, err
 	}
-	defer release()
+	defer file.release()
 	defer h.written()
 	unit := int(h.s.conn.size - WriteRoom)
 	for {
-		k, e, err := h.s.appendTo(fid, p[n:min(len(p), n+unit)])
+		k, e, err := h.s.appendTo(file.fid, p[n:min(len(p), n+unit)])
 		if err != nil {
 			return n, end, err
 		}
@@ -454,12 +458,12 @@ func (h *handle) Foreign() bool { return true }
 
 // SyncStorage implements fs.Stored.
 func (h *handle) SyncStorage() error {
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return err
 	}
-	defer release()
-	return h.s.conn.call(TypeFsync, &Fsync{FID: fid}, Empty{})
+	defer file.release()
+	return h.s.conn.call(TypeFsync, &Fsync{FID: file.fid}, Empty{})
 }
 
 // Close implements fs.Handle.
@@ -486,13 +490,13 @@ func (h *handle) Allocate(mode fs.AllocateMode, offset, length int64) error {
 }
 
 func (h *handle) allocate(mode fs.AllocateMode, offset, length int64) error {
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer file.release()
 	defer h.written()
-	return h.s.conn.call(TypeAllocate, &Allocate{fid, uint32(mode), uint64(offset), uint64(length)}, Empty{})
+	return h.s.conn.call(TypeAllocate, &Allocate{file.fid, uint32(mode), uint64(offset), uint64(length)}, Empty{})
 }
 
 // NextData implements fs.Sparse.
@@ -524,12 +528,12 @@ func (h *handle) seek(offset int64, whence uint32) (int64, error) {
 	if p := h.s.pages.Get(h.node); p != nil {
 		p.Flush() // pages that a mapping has changed are data
 	}
-	fid, release, err := h.opened()
+	file, err := h.opened()
 	if err != nil {
 		return 0, err
 	}
-	defer release()
+	defer file.release()
 	var at Size
-	err = h.s.conn.call(TypeSeek, &Seek{fid, uint64(offset), whence}, &at)
+	err = h.s.conn.call(TypeSeek, &Seek{file.fid, uint64(offset), whence}, &at)
 	return int64(at.Size), err
 }

@@ -87,12 +87,15 @@ type Message interface{ fields(*Coder) }
 // Append appends a message to b.
 func Append(b []byte, t Type, tag uint16, m Message) []byte {
 	start := len(b)
-	c := Coder{b: append(b, 0, 0, 0, 0, uint8(t), uint8(tag), uint8(tag>>8))}
+	c := coders.Get().(*Coder)
+	*c = Coder{b: append(b, 0, 0, 0, 0, uint8(t), uint8(tag), uint8(tag>>8))}
 	if m != nil {
-		m.fields(&c)
+		m.fields(c)
 	}
-	binary.LittleEndian.PutUint32(c.b[start:], uint32(len(c.b)-start))
-	return c.b
+	b = c.b
+	c.free()
+	binary.LittleEndian.PutUint32(b[start:], uint32(len(b)-start))
+	return b
 }
 
 // Header is the beginning of a message.
@@ -110,9 +113,12 @@ func ParseHeader(b []byte) Header {
 // Parse decodes the body of a message into m. Byte slices of m are parts of body. Errors: ErrMessage, also for
 // bytes behind the last field.
 func Parse(body []byte, m Message) error {
-	c := Coder{b: body, decoding: true}
-	m.fields(&c)
-	if c.bad || len(c.b) > 0 {
+	c := coders.Get().(*Coder)
+	*c = Coder{b: body, decoding: true}
+	m.fields(c)
+	bad := c.bad || len(c.b) > 0
+	c.free()
+	if bad {
 		return ErrMessage
 	}
 	return nil

@@ -31,22 +31,24 @@ type names struct {
 	reading bool          // the program reads files of a subdirectory
 	batches int           // number of batches that were fetched ahead
 	dirs    int           // number of subdirectories in listing
+	order   []*known      // the subdirectories in listing, in the order in which the program probably lists them; nil: not known
+	byName  bool          // the program lists subdirectories by name
+	lastDir string        // the subdirectory that was listed last
 	mark    bool          // when the program lists this directory again, more directories are listed in advance
 	fetches chan struct{} // closed when the running fetch has ended; nil: none runs
 }
 
 // known is the cached result of looking up a name.
 type known struct {
-	name   string
-	absent bool
-	attr   Attr
-	next   uint64  // offset of the next entry
-	began  uint64  // value of FileSystem.tick when the request began
-	until  instant // valid until then
-	stale  bool    // the client has changed the file since: attr is not valid
-
+	name    string
 	content *content // content of a small file; see prefetch.go
-	read    bool     // the file was opened for reading since the listing
+	attr    Attr
+	next    uint64  // offset of the next entry
+	began   uint64  // value of FileSystem.tick when the request began
+	until   instant // valid until then
+	absent  bool
+	stale   bool // the client has changed the file since: attr is not valid
+	read    bool // the file was opened for reading since the listing
 }
 
 // deadline returns the time until which a result that arrives now is valid. The caller holds mu.
@@ -92,6 +94,31 @@ func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 	return nil, false
 }
 
+// Glance implements fs.Glancing. A node of the file may have newer attributes, also if it was found at another name.
+func (s *FileSystem) Glance(dir fs.Directory, name string) (fs.Attr, bool) {
+	d, ok := dir.(directory)
+	if !ok {
+		return fs.Attr{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.names == nil {
+		return fs.Attr{}, false
+	}
+	k := d.names.known[name]
+	if k == nil || k.absent || k.stale || k.attr.Links != 1 || !s.now().Before(k.until) {
+		return fs.Attr{}, false
+	}
+	switch fs.Mode(k.attr.Mode).Type() {
+	case fs.Dir, fs.Symlink:
+		return fs.Attr{}, false
+	}
+	if s.nodes[keyOf(k.attr.QID)].Value() != nil {
+		return fs.Attr{}, false
+	}
+	return attrOf(&k.attr), true
+}
+
 // cache returns the cached names of a directory. The caller holds mu.
 func (s *FileSystem) cache(d *node) *names {
 	if d.names == nil {
@@ -135,9 +162,12 @@ func (s *FileSystem) doubt(d *node, name string) {
 	d.touch()
 	if d.names != nil {
 		s.know(d, &known{name: name})
-		d.names.listing = nil
+		d.names.unlist()
 	}
 }
+
+// unlist forgets the order of the entries. The caller holds mu.
+func (c *names) unlist() { c.listing, c.order = nil, nil }
 
 // removed records that the client has removed a name. The caller holds mu.
 func (s *FileSystem) removed(d *node, name string) {
@@ -240,6 +270,7 @@ func (s *FileSystem) fill(d *node) error {
 	c.known, c.dirs = byName, dirs
 	c.complete, c.until = true, until
 	c.opened, c.walked, c.reading = old.opened, old.walked, old.reading
+	c.byName, c.lastDir = old.byName, old.lastDir
 	c.ascending = ascending
 	if c.listing = all; all == nil {
 		c.listing = []*known{}
@@ -256,19 +287,19 @@ var errLarge = errors.New("ninep: the directory has too many names to keep")
 // and its name.
 func (s *FileSystem) readNames(d *node, began uint64, until instant) (all []*known, ascending bool, err error) {
 	m := List{Count: listBytes}
-	release := func() {}
-	defer func() { release() }()
+	var dir held
+	defer func() { dir.release() }()
 	s.mu.Lock()
 	if up := d.dir; d.fid == 0 && up != nil && up.fid != 0 && !d.gone {
-		m.FID, m.Name, release = up.fid, d.name, s.pin(up)
+		m.Name, dir = d.name, s.pin(up)
 		s.mu.Unlock()
 	} else {
 		s.mu.Unlock()
-		if m.FID, release, err = s.dirFID(d); err != nil {
-			release = func() {}
+		if dir, err = s.dirFID(d); err != nil {
 			return nil, false, err
 		}
 	}
+	m.FID = dir.fid
 	ascending = true
 	for {
 		entries, of, end, err := s.list(m)
@@ -314,12 +345,12 @@ func (d directory) Read(cursor uint64, yield func(fs.Entry) bool) error {
 		}
 		s.walkAhead(d.node)
 	}
-	fid, release, err := s.dirFID(d.node)
+	dir, err := s.dirFID(d.node)
 	if err != nil {
 		return err
 	}
-	defer release()
-	return s.stream(fid, cursor, yield)
+	defer dir.release()
+	return s.stream(dir.fid, cursor, yield)
 }
 
 // listingOf returns the cached listing of a directory, or nil if it is not valid.

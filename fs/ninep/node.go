@@ -262,13 +262,13 @@ func (s *FileSystem) Guard(dir fs.Directory) fs.Attr {
 func (n *node) ask() (fs.Attr, error) {
 	s := n.s
 	began, until := s.begin()
-	fid, name, release, err := n.reach()
+	at, name, err := n.reach()
 	if err != nil {
 		return fs.Attr{}, err
 	}
 	var a Attr
-	err = s.lookup(fid, name, &a)
-	release()
+	err = s.lookup(at.fid, name, &a)
+	at.release()
 	if err != nil && err != linux.ENOENT {
 		return fs.Attr{}, err
 	}
@@ -285,49 +285,75 @@ func (n *node) ask() (fs.Attr, error) {
 }
 
 // reach returns the FID and the name by which a request addresses the file: by its own FID and no name, or by the FID
-// of its directory and its name. The caller calls release after the request. Errors: ENOENT, EIO.
-func (n *node) reach() (fid uint32, name string, release func(), err error) {
+// of its directory and its name. The caller releases it after the request. Errors: ENOENT, EIO.
+func (n *node) reach() (at held, name string, err error) {
 	s := n.s
 	s.mu.Lock()
 	switch h := n.anyHandle(); {
 	case n.fid != 0:
 		defer s.mu.Unlock()
-		return n.fid, "", s.pin(n), nil
+		return s.pin(n), "", nil
 	case h != nil:
 		defer s.mu.Unlock()
-		return h.fid, "", h.use(), nil
+		return h.use(), "", nil
 	case n.madeFID != 0:
 		defer s.mu.Unlock()
-		return n.madeFID, "", func() {}, nil // the FID stays open for longer than a request takes: see keepMade
+		return held{fid: n.madeFID}, "", nil // the FID stays open for longer than a request takes: see keepMade
 	}
 	dir, name := n.dir, n.name
 	gone := n.gone
 	s.mu.Unlock()
 	switch {
 	case gone || dir == nil:
-		return 0, "", nil, linux.ENOENT
+		return held{}, "", linux.ENOENT
 	case n.kind == fs.Dir:
-		fid, release, err = s.dirFID(n)
-		return fid, "", release, err
+		at, err = s.dirFID(n)
+		return at, "", err
 	}
-	fid, release, err = s.dirFID(dir)
-	return fid, name, release, err
+	at, err = s.dirFID(dir)
+	return at, name, err
 }
 
-// pin marks the node's FID as used, and returns a function that ends this. The caller holds mu.
-func (s *FileSystem) pin(n *node) (release func()) {
+// held is a FID that requests may use until it is released. The zero value holds none.
+type held struct {
+	fid uint32
+	// At most one of these fields is set: the node whose own FID it is, the handle that it is open for, or the connection to
+	// which it is returned by release.
+	node   *node
+	handle *handle
+	conn   *conn
+}
+
+// release ends the use of the FID.
+func (h held) release() {
+	switch {
+	case h.node != nil:
+		h.node.unpin()
+	case h.handle != nil:
+		h.handle.unuse()
+	case h.conn != nil:
+		h.conn.forget(h.fid)
+	}
+}
+
+// pin marks the node's FID as used. The caller holds mu.
+func (s *FileSystem) pin(n *node) held {
 	n.pins++
 	if n.lru != nil {
 		s.fids.Remove(n.lru)
 		n.lru = nil
 	}
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if n.pins--; n.pins == 0 && !n.kept {
-			n.lru = s.fids.PushFront(n)
-			s.trimFIDs()
-		}
+	return held{fid: n.fid, node: n}
+}
+
+// unpin ends a pin.
+func (n *node) unpin() {
+	s := n.s
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n.pins--; n.pins == 0 && !n.kept {
+		n.lru = s.fids.PushFront(n)
+		s.trimFIDs()
 	}
 }
 
@@ -350,55 +376,62 @@ func (s *FileSystem) dropFID(n *node) {
 }
 
 // dirFID returns the FID of a directory, which the caller releases. Errors: ENOENT if the directory has gone, EIO.
-func (s *FileSystem) dirFID(d *node) (fid uint32, release func(), err error) {
+func (s *FileSystem) dirFID(d *node) (held, error) {
 	for {
 		s.mu.Lock()
 		if d.fid != 0 {
-			defer s.mu.Unlock()
-			return d.fid, s.pin(d), nil
+			dir := s.pin(d)
+			s.mu.Unlock()
+			return dir, nil
 		}
 		var names []string
 		up := d
 		for ; up.fid == 0 && len(names) < MaxWalk; up = up.dir {
 			if up.gone || up.dir == nil {
 				s.mu.Unlock()
-				return 0, nil, linux.ENOENT
+				return held{}, linux.ENOENT
 			}
 			names = append([]string{up.name}, names...)
 		}
 		if up.fid == 0 { // a deep directory is reached in several steps
 			s.mu.Unlock()
-			if _, release, err := s.dirFID(up); err != nil {
-				return 0, nil, err
-			} else {
-				release()
+			from, err := s.dirFID(up)
+			if err != nil {
+				return held{}, err
 			}
+			from.release()
 			continue
 		}
-		from, free := up.fid, s.pin(up)
+		from := s.pin(up)
 		began := s.tick
 		s.mu.Unlock()
-		made, q, err := s.walk(from, names)
-		free()
+		made, q, err := s.walk(from.fid, names)
+		from.release()
 		if err != nil {
-			return 0, nil, err
+			return held{}, err
 		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if keyOf(q) != d.key {
-			s.conn.forget(made)
-			if d.changed <= began {
-				d.gone = true
-			}
-			return 0, nil, linux.ENOENT
-		}
-		if d.fid != 0 { // another goroutine has got a FID meanwhile
-			s.conn.forget(made)
-		} else {
-			d.fid = made
-		}
-		return d.fid, s.pin(d), nil
+		return s.gotFID(d, made, q, began)
 	}
+}
+
+// gotFID makes a FID that was walked to the FID of directory d, and pins it. The walk began at tick began. Errors: ENOENT if the
+// FID is of another file.
+func (s *FileSystem) gotFID(d *node, fid uint32, q QID, began uint64) (held, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if keyOf(q) != d.key {
+		s.conn.forget(fid)
+		if d.changed <= began {
+			d.gone = true
+		}
+		return held{}, linux.ENOENT
+	}
+	if d.fid != 0 { // another goroutine has got a FID meanwhile
+		s.conn.forget(fid)
+	} else {
+		d.fid = fid
+	}
+	return s.pin(d), nil
 }
 
 // walk returns a new FID. Errors: ENOENT.
@@ -421,32 +454,32 @@ func (s *FileSystem) walk(from uint32, names []string) (uint32, QID, error) {
 
 // borrow returns a FID for the file, which the caller releases. The FID has not been opened, unless writable
 // is set: then it may be the FID of an open handle that permits writing. Errors: ENOENT, EIO.
-func (n *node) borrow(writable bool) (fid uint32, release func(), err error) {
+func (n *node) borrow(writable bool) (held, error) {
 	s := n.s
 	if writable {
 		s.mu.Lock()
 		for _, h := range n.handles {
 			if h.fid != 0 && h.flags.MayWrite() {
 				defer s.mu.Unlock()
-				return h.fid, h.use(), nil
+				return h.use(), nil
 			}
 		}
 		s.mu.Unlock()
 	}
-	fid, name, release, err := n.reach()
+	at, name, err := n.reach()
 	if err != nil || name == "" {
-		return fid, release, err
+		return at, err
 	}
-	defer release()
-	own, q, err := s.walk(fid, []string{name})
+	defer at.release()
+	own, q, err := s.walk(at.fid, []string{name})
 	if err != nil {
-		return 0, nil, err
+		return held{}, err
 	}
 	if keyOf(q) != n.key {
 		s.conn.forget(own)
-		return 0, nil, linux.ENOENT
+		return held{}, linux.ENOENT
 	}
-	return own, func() { s.conn.forget(own) }, nil
+	return held{fid: own, conn: s.conn}, nil
 }
 
 // Change implements fs.Node.
@@ -472,13 +505,13 @@ func (n *node) Change(c fs.Change) error {
 
 // change changes attributes on the server.
 func (n *node) change(c fs.Change, m *Setattr) error {
-	fid, release, err := n.borrow(c.Fields&fs.SetSize != 0)
+	file, err := n.borrow(c.Fields&fs.SetSize != 0)
 	if err != nil {
 		return err
 	}
-	m.FID = fid
+	m.FID = file.fid
 	err = n.s.conn.call(TypeSetattr, m, Empty{})
-	release()
+	file.release()
 	n.s.mu.Lock()
 	defer n.s.mu.Unlock()
 	n.touch()
@@ -548,13 +581,13 @@ func (l symlink) Target() (string, error) {
 	}
 	s.mu.Unlock()
 	_, until := s.begin()
-	fid, release, err := l.borrow(false)
+	file, err := l.borrow(false)
 	if err != nil {
 		return "", err
 	}
 	var t Target
-	err = s.conn.call(TypeReadlink, &OneFID{fid}, &t)
-	release()
+	err = s.conn.call(TypeReadlink, &OneFID{file.fid}, &t)
+	file.release()
 	if err != nil {
 		return "", err
 	}

@@ -1,6 +1,8 @@
 package ninep
 
 import (
+	"sync"
+
 	"loam/abi/linux"
 	"loam/fs"
 )
@@ -25,11 +27,22 @@ func (s *FileSystem) lookup(fid uint32, name string, a *Attr) error {
 	return err
 }
 
+// lists has room (*[]byte) for the replies to List. Their entries are copied.
+var lists = sync.Pool{New: func() any { return new([]byte) }}
+
+// listedRoom is the number of bytes of a Listed without its entries.
+const listedRoom = 18
+
 // list returns entries of a directory with their attributes, from an offset on. Only servers of Loam support this request.
 func (s *FileSystem) list(m List) (entries []known, of QID, end bool, err error) {
+	room := lists.Get().(*[]byte)
+	defer lists.Put(room)
 	var l Listed
-	if err := s.conn.call(TypeList, &m, &l); err != nil {
+	if err := s.conn.callInto(TypeList, &m, &l, *room); err != nil {
 		return nil, QID{}, false, err
+	}
+	if n := len(l.Entries) + listedRoom; n > cap(*room) {
+		*room = make([]byte, 0, 2*n)
 	}
 	const usual = 170 // bytes of an entry with a short name
 	entries = make([]known, 0, len(l.Entries)/usual+1)

@@ -238,15 +238,15 @@ func (s *FileSystem) fetch(b batch) error {
 		close(b.names.fetches)
 		b.names.fetches = nil
 	}()
-	fid, release, err := s.dirFID(b.dir)
+	dir, err := s.dirFID(b.dir)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer dir.release()
 	began, until := s.begin()
 	var data Data
 	const room = 256 // bytes of a reply for the attributes and lengths of one file
-	m := Fetch{fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
+	m := Fetch{dir.fid, fetchMost, fetchBytes + fetchFiles*room, b.files}
 	if err := s.conn.call(TypeFetch, &m, &data); err != nil {
 		return err
 	}

@@ -13,15 +13,15 @@ const mostXattr = 64 << 10
 
 // xattr reads the value of an extended attribute. With an empty name, it reads the list of the attributes' names.
 func (n *node) xattr(name string) ([]byte, error) {
-	fid, release, err := n.borrow(false)
+	file, err := n.borrow(false)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer file.release()
 	c := n.s.conn
 	own := c.newFID()
 	var size Size
-	if err := c.call(TypeXattrWalk, &XattrWalk{fid, own, name}, &size); err != nil {
+	if err := c.call(TypeXattrWalk, &XattrWalk{file.fid, own, name}, &size); err != nil {
 		c.dropFID(own)
 		return nil, err
 	}
@@ -43,12 +43,12 @@ func (n *node) xattr(name string) ([]byte, error) {
 
 // setXattr sets an extended attribute. With an empty value and the flag xattrReplace, it removes the attribute.
 func (n *node) setXattr(name string, value []byte, flags uint32) error {
-	fid, release, err := n.borrow(false)
+	file, err := n.borrow(false)
 	if err != nil {
 		return err
 	}
-	own, _, err := n.s.walk(fid, nil)
-	release()
+	own, _, err := n.s.walk(file.fid, nil)
+	file.release()
 	if err != nil {
 		return err
 	}

@@ -136,12 +136,12 @@ func (s *session) eachEntry(f *fid, offset uint64, yield func(dirent, *unix.Stat
 	if err != nil {
 		return err
 	}
+	var st unix.Statx_t
 	for {
 		d, ok, err := l.next()
 		if err != nil || !ok {
 			return err
 		}
-		var st unix.Statx_t
 		if err := statAt(l.fd, d.name, &st); err == nil && !yield(d, &st) {
 			return nil
 		}

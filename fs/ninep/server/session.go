@@ -17,6 +17,7 @@ type session struct {
 	size uint32 // maximum bytes of messages, negotiated
 	loam bool   // the client speaks ninep.VersionLoam
 	fids map[uint32]*fid
+	head [ninep.HeaderSize]byte
 	body []byte // body of the current request
 
 	handlers map[ninep.Type]func(*session, []byte) (work, error)
@@ -68,11 +69,10 @@ func (s *session) loop() error {
 
 // next reads a request into body.
 func (s *session) next() (ninep.Header, error) {
-	var header [ninep.HeaderSize]byte
-	if _, err := io.ReadFull(s.in, header[:]); err != nil {
+	if _, err := io.ReadFull(s.in, s.head[:]); err != nil {
 		return ninep.Header{}, err
 	}
-	h := ninep.ParseHeader(header[:])
+	h := ninep.ParseHeader(s.head[:])
 	if h.Size < ninep.HeaderSize || h.Size > s.size {
 		return h, ninep.ErrMessage
 	}
@@ -120,7 +120,8 @@ func (s *session) serve(h ninep.Header) error {
 // work is the second part of serving a request. In the first part, a function of newHandlers has decoded the
 // request and looked its FIDs up. The second part uses only the FID that it holds.
 type work struct {
-	do    func() (ninep.Message, error)
+	do    func() (ninep.Message, error) // nil: reply is the result
+	reply ninep.Message
 	slow  bool // the work may take long, and runs in its own goroutine
 	waits bool // the work may wait for the disk, and runs in its own goroutine if other requests are waiting
 	fid   *fid // held until the end; may be nil
@@ -136,7 +137,7 @@ var buffers = sync.Pool{New: func() any {
 
 // done returns a work (see below) that has nothing to do but send a reply.
 func done(m ninep.Message) (work, error) {
-	return work{do: func() (ninep.Message, error) { return m, nil }}, nil
+	return work{reply: m}, nil
 }
 
 // now returns a work whose function the session's goroutine calls at once.
@@ -161,7 +162,10 @@ func (s *session) start(h ninep.Header, w work) {
 }
 
 func (s *session) finish(h ninep.Header, w work) {
-	m, err := w.do()
+	m, err := w.reply, error(nil)
+	if w.do != nil {
+		m, err = w.do()
+	}
 	s.reply(h, m, err)
 	w.end()
 }

@@ -1,0 +1,117 @@
+package ninep_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"loam/abi/linux"
+	"loam/fs"
+	"loam/fs/memfs"
+	"loam/fs/ninep"
+	"loam/fs/ninep/server"
+)
+
+// stat returns the size and the mode of a file, by View.Stat.
+func stat(t *testing.T, v *fs.View, path string) (size int64, mode fs.Mode) {
+	t.Helper()
+	a, _, err := v.Stat(v.Dir, path, true)
+	must(t, err)
+	return a.Size, a.Mode
+}
+
+// A program that only reads attributes of listed files exchanges no messages with the server, and sees its own changes at once.
+func TestGlance(t *testing.T) {
+	dir := folder(t)
+	for _, name := range []string{"written", "mode", "moved", "linked", "removed", "covered"} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("12345"), 0o644))
+	}
+	must(t, os.Symlink("mode", filepath.Join(dir, "symlink")))
+	s := export(t, dir, ninep.Config{Valid: time.Hour}, server.Config{})
+	v := view(s)
+	list := func() {
+		d, err := v.Open(v.Dir, ".", fs.ReadOnly|fs.MustBeDir, 0)
+		must(t, err)
+		must(t, d.ReadDir(func(fs.Entry) bool { return true }))
+		must(t, d.Close())
+	}
+	list()
+	before := s.Rounds()
+	if size, mode := stat(t, v, "written"); size != 5 || mode != fs.Regular|0o644 {
+		t.Errorf("%d bytes, mode %o", size, mode)
+	}
+	if n := s.Rounds() - before; n != 0 {
+		t.Errorf("%d rounds for the attributes of a listed file", n)
+	}
+
+	write(t, v, "written", "1234567", 0)
+	if size, _ := stat(t, v, "written"); size != 7 {
+		t.Errorf("after a write: %d bytes", size)
+	}
+	p, err := v.Lookup(v.Dir, "mode", false)
+	must(t, err)
+	must(t, v.Change(p, fs.Change{Fields: fs.SetMode, Mode: 0o600}))
+	for _, name := range []string{"mode", "symlink"} {
+		if _, mode := stat(t, v, name); mode != fs.Regular|0o600 {
+			t.Errorf("%s after chmod: mode %o", name, mode)
+		}
+	}
+	if a, _, err := v.Stat(v.Dir, "symlink", false); err != nil || a.Mode.Type() != fs.Symlink {
+		t.Errorf("the link itself: %o, %v", a.Mode, err)
+	}
+	p, err = v.Lookup(v.Dir, "linked", false)
+	must(t, err)
+	must(t, v.Link(p, v.Dir, "other"))
+	write(t, v, "other", "1234567", 0)
+	if size, _ := stat(t, v, "linked"); size != 7 {
+		t.Errorf("after a write to another name: %d bytes", size)
+	}
+	must(t, v.Unlink(v.Dir, "removed"))
+	if _, _, err := v.Stat(v.Dir, "removed", true); err != linux.ENOENT {
+		t.Errorf("after unlink: %v", err)
+	}
+	if _, _, err := v.Stat(v.Dir, "mode/", true); err != linux.ENOTDIR {
+		t.Errorf("a file with a slash: %v", err)
+	}
+}
+
+// A file that is open has newer attributes than the listing, also if a process of the host has renamed it.
+func TestGlanceRenamed(t *testing.T) {
+	dir := folder(t)
+	must(t, os.WriteFile(filepath.Join(dir, "old"), []byte("12345"), 0o644))
+	s := export(t, dir, ninep.Config{Valid: time.Hour}, server.Config{})
+	v := view(s)
+	f, err := v.Open(v.Dir, "old", fs.ReadWrite, 0)
+	must(t, err)
+	defer f.Close()
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	must(t, os.Rename(filepath.Join(dir, "old"), filepath.Join(dir, "sub/new")))
+	walk(t, v, "sub", nil)
+	if size, _ := stat(t, v, "sub/new"); size != 5 {
+		t.Errorf("%d bytes", size)
+	}
+	_, err = f.WriteAt([]byte("1234567"), 0)
+	must(t, err)
+	if size, _ := stat(t, v, "sub/new"); size != 7 {
+		t.Errorf("after a write: %d bytes", size)
+	}
+}
+
+// Stat crosses mounts on files.
+func TestGlanceMount(t *testing.T) {
+	dir := folder(t)
+	must(t, os.WriteFile(filepath.Join(dir, "covered"), []byte("12345"), 0o644))
+	v := view(export(t, dir, ninep.Config{Valid: time.Hour}, server.Config{}))
+	walk(t, v, ".", nil)
+	memory := memfs.New(memfs.Config{})
+	write(t, view(memory), "cover", "1", 0)
+	cover, err := memory.Root().Lookup("cover")
+	must(t, err)
+	to, err := v.Lookup(v.Dir, "covered", false)
+	must(t, err)
+	must(t, v.Tree.MountFile(memory, cover, to, false))
+	if size, _ := stat(t, v, "covered"); size != 1 {
+		t.Errorf("%d bytes, want those of the mounted file", size)
+	}
+}
