@@ -1,6 +1,6 @@
 // Command folders measures a tree of small files in a folder of the host, as a program on Linux and as a process on Loam
-// with -v FOLDER:/tree:rw. It also measures the system calls of Loam's server alone (program calls). All take turns, and the
-// medians and their ratios are printed as a table in Markdown.
+// with -v FOLDER:/tree:rw. For the bounds, it also measures the system calls of Loam's server alone (program calls), and the
+// program with files in Loam's memory. All take turns, and the medians and their ratios are printed as a table in Markdown.
 //
 // Run it from the root of the repository: go run ./test/folders. It needs some 200 MB of disk.
 package main
@@ -49,8 +49,9 @@ func main() {
 // side is an environment that is measured.
 type side struct {
 	name    string
-	command func(phase, folder string) *exec.Cmd
-	times   map[string][]time.Duration // by phase
+	command func(phase, folder string) *exec.Cmd // phase may be several phases, separated by commas
+	forgets bool                                 // the files do not outlast the command, so one command runs all phases
+	times   map[string][]time.Duration           // by phase
 }
 
 func run() error {
@@ -62,7 +63,10 @@ func run() error {
 	if err := build(work); err != nil {
 		return err
 	}
-	sides := []*side{onLinux("Linux", filepath.Join(work, "tree")), onLinux("the server's calls", filepath.Join(work, "calls"))}
+	sides := []*side{
+		onLinux("Linux", filepath.Join(work, "tree")), onLinux("the server's calls", filepath.Join(work, "calls")),
+		inMemory("Loam, memory", *loam),
+	}
 	modes := []string{"rw"}
 	if *cache != "" {
 		modes = append(modes, "rw,cache="+*cache)
@@ -100,6 +104,14 @@ func onLoam(name, loam, mode string) *side {
 	}}
 }
 
+// inMemory returns the side of a program that runs on Loam and keeps the files in Loam's memory.
+func inMemory(name, loam string) *side {
+	return &side{name: name, forgets: true, command: func(phase, _ string) *exec.Cmd {
+		args := []string{"run", "--platform", "process", "--net", "none", program, "--"}
+		return exec.Command(loam, append(args, arguments(phase, "/tmp/tree")...)...)
+	}}
+}
+
 func arguments(phase, folder string) []string {
 	return []string{phase, folder, strconv.Itoa(*files), strconv.Itoa(*size)}
 }
@@ -132,20 +144,37 @@ func (s *side) turn(work string) error {
 	if s.times == nil {
 		s.times = map[string][]time.Duration{}
 	}
+	if s.forgets {
+		return s.run(slices.Concat(phases, phases), folder) // the first time, the memory for the files is new, too
+	}
 	for _, phase := range phases {
-		cmd := s.command(phase, folder)
-		var errors bytes.Buffer
-		cmd.Stderr = &errors
-		out, err := cmd.Output()
-		if err != nil {
-			return fmt.Errorf("%s, %s: %w: %s", s.name, phase, err, errors.Bytes())
+		if err := s.run([]string{phase}, folder); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// run runs a command for phases, and records their times. Of a phase that occurs twice, it records the second time.
+func (s *side) run(phases []string, folder string) error {
+	cmd := s.command(strings.Join(phases, ","), folder)
+	var errors bytes.Buffer
+	cmd.Stderr = &errors
+	out, err := cmd.Output()
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w: %s", s.name, phases, err, errors.Bytes())
+	}
+	in := bytes.NewReader(out)
+	for i, phase := range phases {
 		var took, used int64
-		if _, err := fmt.Sscan(string(out), &took, &used); err != nil {
+		if _, err := fmt.Fscan(in, &took, &used); err != nil {
 			return fmt.Errorf("%s, %s: %w", s.name, phase, err)
 		}
 		if *cpu {
 			took = used
+		}
+		if slices.Contains(phases[i+1:], phase) {
+			continue
 		}
 		s.times[phase] = append(s.times[phase], time.Duration(took))
 	}
@@ -183,22 +212,23 @@ func report(sides []*side, before string) {
 		}
 		fmt.Println()
 	}
-	for _, s := range sides[2:] {
-		bounds(s, sides[0], sides[1])
+	for _, s := range sides[3:] {
+		bounds(s, sides[0], sides[1], sides[2])
 	}
 }
 
 // trips is the number of round trips for which a program waits for each file.
 var trips = map[string]float64{"create": 2, "remove": 1}
 
-// bounds prints the least ratio that a phase can have on Loam: the time of the server's calls and of the round trips, divided by
-// the time on Linux. The time of a round trip is that of phase round without the server's call.
-func bounds(s, linux, calls *side) {
-	trip := s.median("round") - calls.median("round")
+// bounds prints the least ratio that a phase can have on Loam: the time of the program in Loam's memory, of the server's calls and
+// of the round trips, divided by the time on Linux. The time of a round trip is that of phase round without the server's call and
+// without the program's part.
+func bounds(s, linux, calls, memory *side) {
+	trip := s.median("round") - calls.median("round") - memory.median("round")
 	fmt.Printf("\n%s: a round trip takes %.2f µs", s.name, trip)
 	for _, phase := range phases {
 		if n := trips[phase]; n > 0 {
-			fmt.Printf("; the bound of %s is %.2f", phase, (calls.median(phase)+n*trip)/linux.median(phase))
+			fmt.Printf("; the bound of %s is %.2f", phase, (memory.median(phase)+calls.median(phase)+n*trip)/linux.median(phase))
 		}
 	}
 	fmt.Println()
