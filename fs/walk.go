@@ -79,22 +79,31 @@ const (
 // error if the last name does not exist.
 func (v *View) walk(at Place, path string, follow following) (target, error) {
 	w := walker{View: v, dir: at}
-	return w.walk(path, follow)
+	if err := w.begin(path); err != nil {
+		return target{}, err
+	}
+	return w.run(follow)
 }
 
-func (w *walker) walk(path string, follow following) (target, error) {
+// begin checks a path and begins to resolve it.
+func (w *walker) begin(path string) error {
 	switch {
 	case path == "":
-		return target{}, linux.ENOENT
+		return linux.ENOENT
 	case len(path) >= MaxPath:
-		return target{}, linux.ENAMETOOLONG
+		return linux.ENAMETOOLONG
 	}
 	if path[0] == '/' {
 		if err := w.mayStart(); err != nil {
-			return target{}, err
+			return err
 		}
 	}
 	w.start(path)
+	return nil
+}
+
+// run resolves the rest of the path.
+func (w *walker) run(follow following) (target, error) {
 	for {
 		t, done, err := w.step(follow)
 		if done || err != nil {
@@ -110,10 +119,18 @@ type walker struct {
 	rest  string
 	last  lastName // last name of the part resolved so far
 	links int
-	// attr receives the attributes of the last file if they are known without its node; then step returns a target without a
-	// place. nil: the caller needs the node.
-	attr *Attr
+	// glance ends the walk before the last name is looked up, if the file system may know its attributes without a node.
+	glance glance
 }
+
+// glance is a state of a walk that needs only the attributes of the file.
+type glance uint8
+
+const (
+	notAsked glance = iota // the caller needs the node
+	asked
+	stopped // step has returned a target without a place, because its file system is Glancing
+)
 
 // start begins to resolve path; an absolute path starts at the root.
 func (w *walker) start(path string) {
@@ -168,11 +185,9 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		w.dir, err = w.up()
 		return t, err != nil, err
 	}
-	if g := w.dir.mount.glance; g != nil && w.attr != nil && last && !slash {
-		if a, ok := g.Glance(dir, name); ok {
-			*w.attr = a
-			return target{dir: w.dir, name: name}, true, nil
-		}
+	if w.glance == asked && last && !slash && w.dir.mount.glance != nil {
+		w.glance = stopped
+		return target{dir: w.dir, name: name}, true, nil
 	}
 	node, err := dir.Lookup(name)
 	if err == linux.ENOENT && last {
@@ -242,11 +257,22 @@ func (v *View) Lookup(at Place, path string, follow bool) (Place, error) {
 // Stat returns the attributes of the file at a path, and the number of its device. The parameter follow and the errors are
 // those of Lookup.
 func (v *View) Stat(at Place, path string, follow bool) (Attr, Device, error) {
-	var a Attr
-	w := walker{View: v, dir: at, attr: &a}
-	t, err := w.walk(path, lastLink(follow))
-	if err != nil || a.Mode != 0 {
-		return a, w.dir.Device(), err
+	w := walker{View: v, dir: at, glance: asked}
+	if err := w.begin(path); err != nil {
+		return Attr{}, Device{}, err
+	}
+	t, err := w.run(lastLink(follow))
+	if w.glance == stopped {
+		if dir, ok := t.dir.Node.(Directory); ok {
+			if a, ok := t.dir.mount.glance.Glance(dir, t.name); ok {
+				return a, t.dir.Device(), nil
+			}
+		}
+		w.glance, w.rest = notAsked, t.name
+		t, err = w.run(lastLink(follow))
+	}
+	if err != nil {
+		return Attr{}, Device{}, err
 	}
 	p, err := t.found()
 	if err != nil {

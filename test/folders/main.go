@@ -26,6 +26,7 @@ var (
 	old    = flag.String("old", "", "also measure this loam command, for example of an earlier version")
 	in     = flag.String("in", os.TempDir(), "where the folders are created")
 	cpu    = flag.Bool("cpu", false, "print CPU time, which depends less on the load; on Loam that of the program's process only, without the server")
+	image  = flag.Bool("image", false, "also measure a disk, an image with an ext4 file system")
 	cache  = flag.String("cache", "", "also measure a cache mode: none")
 )
 
@@ -51,6 +52,7 @@ type side struct {
 	name    string
 	command func(phase, folder string) *exec.Cmd // phase may be several phases, separated by commas
 	forgets bool                                 // the files do not outlast the command, so one command runs all phases
+	served  bool                                 // Loam's server accesses the files
 	times   map[string][]time.Duration           // by phase
 }
 
@@ -77,6 +79,9 @@ func run() error {
 			sides = append(sides, onLoam("old Loam, "+mode, *old, mode))
 		}
 	}
+	if *image {
+		sides = append(sides, onImage("Loam, image", *loam))
+	}
 	before := load()
 	for range *rounds {
 		for _, s := range sides {
@@ -98,9 +103,18 @@ func onLinux(name, path string) *side {
 
 // onLoam returns the side of a program that runs on Loam, started by a loam command (the parameter loam).
 func onLoam(name, loam, mode string) *side {
-	return &side{name: name, command: func(phase, folder string) *exec.Cmd {
+	return &side{name: name, served: true, command: func(phase, folder string) *exec.Cmd {
 		args := []string{"run", "--platform", "process", "--net", "none", "-v", folder + ":/tree:" + mode, program, "--"}
 		return exec.Command(loam, append(args, arguments(phase, "/tree")...)...)
+	}}
+}
+
+// onImage returns the side of a program that runs on Loam with the files on a disk, an image in the folder.
+func onImage(name, loam string) *side {
+	return &side{name: name, command: func(phase, folder string) *exec.Cmd {
+		disk := filepath.Join(folder, "disk.img") + ":/tree"
+		args := []string{"run", "--platform", "process", "--net", "none", "--disk", disk, "--disk-size", "1G", program, "--"}
+		return exec.Command(loam, append(args, arguments(phase, "/tree/all")...)...)
 	}}
 }
 
@@ -213,7 +227,9 @@ func report(sides []*side, before string) {
 		fmt.Println()
 	}
 	for _, s := range sides[3:] {
-		bounds(s, sides[0], sides[1], sides[2])
+		if s.served {
+			bounds(s, sides[0], sides[1], sides[2])
+		}
 	}
 }
 

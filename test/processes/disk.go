@@ -28,7 +28,9 @@ const (
 )
 
 // diskPrograms are the programs of this system that the rows of disks run, if they are installed.
-var diskPrograms = []string{"/usr/bin/dash", "/usr/bin/git", "/usr/bin/gcc", "/usr/bin/as", "/usr/bin/ld"}
+var diskPrograms = []string{
+	"/usr/bin/dash", "/usr/bin/git", "/usr/bin/gcc", "/usr/bin/as", "/usr/bin/ld", "/usr/bin/postmark", "/usr/bin/fs_mark",
+}
 
 // otherPrograms are the programs in the folder of -programs.
 var otherPrograms = []string{"fio", "mailbench", "mail-qman", "mail-enqueue", "mail-deliver"}
@@ -209,6 +211,8 @@ func diskWorkloadsOn(h hardware, cpus int) []workload {
 		named("stat of a file", "stat of a cached name"),
 		{name: "files", command: []string{"/files", "small", atDisk + "/small", "2000", "100"}, parse: parseMicro},
 		{name: "fio", command: shell(fioScript(fioJobs)), parse: parseFio},
+		{name: "postmark", command: shell(postmark), parse: parseMicro},
+		{name: "fs_mark", command: shell(fsMark), parse: parseMicro},
 		{name: "git", command: shell(buildSources), parse: parseMicro},
 		{name: "mailbench in memory", command: mailbench("/tmp", copies), parse: parseMail("/tmp")},
 		{name: "mailbench on the disk", command: mailbench(atDisk, copies), parse: parseMail(atDisk)},
@@ -229,6 +233,22 @@ func diskWorkloadsOn(h hardware, cpus int) []workload {
 	}
 	return all
 }
+
+// postmark runs NetApp's PostMark (Debian package postmark): it creates small files, reads, appends to, creates and removes files
+// in random order, and removes them.
+const postmark = `
+/files folders /data/postmark
+printf 'set location /data/postmark\nset number 500\nset transactions 2000\nset size 500 10000\nset seed 42\nrun\nquit\n' > /tmp/postmark
+exec /files time 'postmark: 500 files, 2,000 transactions' /usr/bin/postmark /tmp/postmark
+`
+
+// fsMark runs fs_mark (Debian package fsmark) without and with fsync: it creates files in ten directories and removes them.
+const fsMark = `
+cd /tmp
+/files folders /data/mark
+/files time 'fs_mark: 1,000 files of 10 KiB' /usr/bin/fs_mark -d /data/mark -D 10 -N 100 -n 1000 -s 10240 -t 1 -S 0
+exec /files time 'fs_mark: 300 files of 10 KiB, fsync of each' /usr/bin/fs_mark -d /data/mark -D 10 -N 30 -n 300 -s 10240 -t 1 -S 1
+`
 
 func shell(script string) []string { return []string{"/usr/bin/dash", "-c", script} }
 
@@ -289,7 +309,10 @@ func (b *built) endlessDisk(row string) (workload, error) {
 }
 
 // needs are the programs of workloads, by the first word of their names.
-var needs = map[string][]string{"fio": otherPrograms[:1], "mailbench": otherPrograms[1:], "git": {"git", "gcc", "as", "ld"}}
+var needs = map[string][]string{
+	"fio": otherPrograms[:1], "mailbench": otherPrograms[1:], "git": {"git", "gcc", "as", "ld"},
+	"postmark": {"postmark"}, "fs_mark": {"fs_mark"},
+}
 
 // lacksFor reports whether a program that a workload needs is missing.
 func (b *built) lacksFor(w workload) bool {
