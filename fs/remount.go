@@ -142,7 +142,8 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 		return p
 	}
 	for _, m := range append(slices.Collect(maps.Values(old)), t.root) {
-		n := &mount{fs: m.fs, guards: m.guards, file: m.file, device: m.device, number: m.number, about: m.about}
+		n := &mount{fs: m.fs, file: m.file, device: m.device, number: m.number, about: m.about}
+		n.learn()
 		n.flags.Store(m.flags.Load())
 		n.covered.Store(m.covered.Load())
 		copies[m] = n

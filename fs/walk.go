@@ -129,7 +129,8 @@ type glance uint8
 const (
 	notAsked glance = iota // the caller needs the node
 	asked
-	stopped // step has returned a target without a place, because its file system is Glancing
+	stopped  // step has returned a target without a place, because its file system is Glancing
+	declined // the file system does not know the attributes; the permission to search the directory has been checked
 )
 
 // start begins to resolve path; an absolute path starts at the root.
@@ -171,7 +172,7 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 	switch {
 	case err != nil:
 		return t, true, err
-	case !w.Who.searchesAll() && !w.Who.May(w.dir.guard(dir), ToExecute):
+	case !w.Who.searchesAll() && w.glance != declined && !w.Who.May(w.dir.guard(dir), ToExecute):
 		return t, true, linux.EACCES
 	case len(name) > MaxName:
 		return t, true, linux.ENAMETOOLONG
@@ -185,7 +186,10 @@ func (w *walker) step(follow following) (t target, done bool, err error) {
 		w.dir, err = w.up()
 		return t, err != nil, err
 	}
-	if w.glance == asked && last && !slash && w.dir.mount.glance != nil {
+	switch {
+	case w.glance == declined:
+		w.glance = notAsked
+	case w.glance == asked && last && !slash && w.dir.mount.glance != nil:
 		w.glance = stopped
 		return target{dir: w.dir, name: name}, true, nil
 	}
@@ -268,7 +272,7 @@ func (v *View) Stat(at Place, path string, follow bool) (Attr, Device, error) {
 				return a, t.dir.Device(), nil
 			}
 		}
-		w.glance, w.rest = notAsked, t.name
+		w.glance, w.rest = declined, t.name
 		t, err = w.run(lastLink(follow))
 	}
 	if err != nil {

@@ -57,7 +57,7 @@ func (c *names) follow(name string) {
 		return
 	}
 	before := c.byName
-	for _, byName := range [...]bool{false, true} {
+	for _, byName := range [...]bool{before, !before} {
 		c.sort(byName)
 		order := c.subdirectories()
 		at := slices.IndexFunc(order, func(k *known) bool { return k.name == last })

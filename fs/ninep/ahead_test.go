@@ -94,6 +94,25 @@ func TestOrderOfWalk(t *testing.T) {
 	}
 }
 
+// Two subdirectories are a ring in both orders, so they do not change the order that was learned in the directory above.
+func TestOrderOfTwo(t *testing.T) {
+	s := cachedTree(1000)
+	top := s.listForTest(s.root, "b", "a")
+	s.listForTest(top[0], "9", "8", "7")
+	under := s.listForTest(top[1], "2", "1")
+	s.root.names.walked, s.root.names.byName = 2, true
+	c := top[1].names
+	for i, d := range []*node{under[1], under[0]} {
+		c.walked = i + 1
+		c.follow(d.name)
+		c.inherit(s.root.names)
+		s.listForTest(d)
+	}
+	if got := pathsOf(s.nextDirs(under[0], 3)); got != "b/7 b/8 b/9" {
+		t.Errorf("%s, want b/7 b/8 b/9", got)
+	}
+}
+
 // Room for names is made by dropping the directories that were filled first, except those in which the program walks.
 func TestRecycle(t *testing.T) {
 	const most = 800

@@ -3,8 +3,11 @@ package ninep_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -33,7 +36,7 @@ func list(t *testing.T, v *fs.View, path string) {
 // A program that only reads attributes of listed files exchanges no messages with the server, and sees its own changes at once.
 func TestGlance(t *testing.T) {
 	dir := folder(t)
-	for _, name := range []string{"written", "mode", "moved", "linked", "removed", "covered"} {
+	for _, name := range []string{"written", "mode", "linked", "removed"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), []byte("12345"), 0o644))
 	}
 	must(t, os.Symlink("mode", filepath.Join(dir, "symlink")))
@@ -79,6 +82,83 @@ func TestGlance(t *testing.T) {
 	}
 }
 
+// The attributes are right also when the node of a changed file was collected. Each change is compared with the host.
+func TestGlanceCollected(t *testing.T) {
+	dir := folder(t)
+	v := view(export(t, dir, ninep.Config{Valid: time.Hour}, server.Config{}))
+	file := func(name string) fs.Place {
+		p, err := v.Lookup(v.Dir, name, false)
+		must(t, err)
+		return p
+	}
+	steps := []struct {
+		name string
+		do   func()
+	}{
+		{"create", func() { write(t, v, "a", "1", 0); write(t, v, "b", "12", 0) }},
+		{"write", func() { write(t, v, "a", "12345", 0) }},
+		{"chmod", func() { must(t, v.Change(file("a"), fs.Change{Fields: fs.SetMode, Mode: 0o600})) }},
+		{"rename", func() { must(t, v.Rename(v.Dir, "a", v.Dir, "c", 0)) }},
+		{"rename over a file", func() { must(t, v.Rename(v.Dir, "c", v.Dir, "b", 0)) }},
+		{"link", func() { must(t, v.Link(file("b"), v.Dir, "a")) }},
+		{"write to another name", func() { write(t, v, "a", "1234567", 0) }},
+		{"exchange", func() {
+			write(t, v, "c", "123", 0)
+			must(t, v.Rename(v.Dir, "c", v.Dir, "b", fs.RenameExchange))
+		}},
+		{"unlink", func() { must(t, v.Unlink(v.Dir, "b")) }},
+		{"unlink of one of two names", func() { must(t, v.Unlink(v.Dir, "c")) }},
+		{"create again", func() { write(t, v, "b", "", 0) }},
+		{"mkdir", func() { must(t, v.Unlink(v.Dir, "a")); must(t, v.Mkdir(v.Dir, "a", 0o755)) }},
+	}
+	for _, step := range steps {
+		list(t, v, ".")
+		step.do()
+		runtime.GC()
+		runtime.GC()
+		for _, name := range []string{"a", "b", "c"} {
+			var want unix.Stat_t
+			werr := unix.Lstat(filepath.Join(dir, name), &want)
+			a, _, err := v.Stat(v.Dir, name, false)
+			if werr != nil || err != nil {
+				if (werr == unix.ENOENT) != (err == linux.ENOENT) {
+					t.Errorf("%s, %s: %v, on the host %v", step.name, name, err, werr)
+				}
+				continue
+			}
+			if a.Size != want.Size || uint32(a.Mode) != want.Mode || uint64(a.Links) != want.Nlink || a.Inode != want.Ino {
+				t.Errorf("%s, %s: %d bytes, mode %o, %d links, inode %d; on the host %d, %o, %d, %d", step.name, name,
+					a.Size, a.Mode, a.Links, a.Inode, want.Size, want.Mode, want.Nlink, want.Ino)
+			}
+		}
+	}
+}
+
+// Stat needs as many messages as Lookup and Attr, also if nothing is cached and permissions are checked at each directory.
+func TestStatRounds(t *testing.T) {
+	dir := folder(t)
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o644))
+	s := export(t, dir, ninep.Config{Cache: ninep.None}, server.Config{})
+	v := view(s)
+	v.Who.UID = 7777
+	rounds := func(f func()) uint64 {
+		before := s.Rounds()
+		f()
+		return s.Rounds() - before
+	}
+	look := func() {
+		p, err := v.Lookup(v.Dir, "sub/file", true)
+		must(t, err)
+		p.Node.Attr()
+	}
+	look()
+	want := rounds(look)
+	if n := rounds(func() { stat(t, v, "sub/file") }); n > want {
+		t.Errorf("%d rounds for Stat, %d for Lookup and Attr", n, want)
+	}
+}
+
 // A file that is open has newer attributes than the listing, also if a process of the host has renamed it.
 func TestGlanceRenamed(t *testing.T) {
 	dir := folder(t)
@@ -116,5 +196,9 @@ func TestGlanceMount(t *testing.T) {
 	must(t, v.Tree.MountFile(memory, cover, to, false))
 	if size, _ := stat(t, v, "covered"); size != 1 {
 		t.Errorf("%d bytes, want those of the mounted file", size)
+	}
+	c, _ := v.Tree.Copy()
+	if a, _, err := fs.NewView(c).Stat(c.Root(), "covered", true); err != nil || a.Size != 1 {
+		t.Errorf("in a copy of the tree: %d bytes, %v", a.Size, err)
 	}
 }
