@@ -89,7 +89,7 @@ func (c *names) subdirectories() []*known {
 	}
 	c.order = make([]*known, 0, c.dirs)
 	for _, k := range c.listing {
-		if fs.Mode(k.attr.Mode).Type() == fs.Dir {
+		if k.attr.Mode.Type() == fs.Dir {
 			c.order = append(c.order, k)
 		}
 	}
@@ -179,10 +179,10 @@ func (s *FileSystem) unlisted(up *node, dirs []*node, most int) []*node {
 
 // dirOf returns the node of an entry that is a directory, or nil. The caller holds mu.
 func (s *FileSystem) dirOf(up *node, k *known) *node {
-	if fs.Mode(k.attr.Mode).Type() != fs.Dir || k.absent || !s.now().Before(k.until) {
+	if k.attr.Mode.Type() != fs.Dir || k.absent || !s.now().Before(k.until) {
 		return nil
 	}
-	if n := up.kid(k.name); n != nil {
+	if n := k.nodeIn(up); n != nil {
 		return n
 	}
 	return s.nodeOf(up, k.name, &k.attr)

@@ -26,8 +26,8 @@ func (s *FileSystem) listForTest(d *node, names ...string) (all []*node) {
 	c.complete, c.until, c.dirs = true, s.deadline(), len(names)
 	for _, name := range names {
 		k := &known{name: name, until: s.deadline()}
-		k.attr.Mode = uint32(fs.Dir)
-		k.attr.QID.Path = uint64(len(s.nodes) + 1)
+		k.attr.Mode = fs.Dir
+		k.attr.key.path = uint64(len(s.nodes) + 1)
 		c.known[name] = k
 		c.listing = append(c.listing, k)
 		s.names++

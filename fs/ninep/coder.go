@@ -118,6 +118,11 @@ func (c *Coder) data(p *[]byte) {
 	}
 }
 
+func (c *Coder) time(t *Time) {
+	c.u64(&t.Sec)
+	c.u64(&t.Nsec)
+}
+
 func (c *Coder) qid(q *QID) {
 	c.u8(&q.Type)
 	c.u32(&q.Version)

@@ -65,12 +65,13 @@ func (s *FileSystem) find(d *node, name string) (*node, error) {
 			s.remember(d, name, nil, began, until)
 			return nil, err
 		}
-		n := s.nodeOf(d, name, &a)
+		r := recordOf(&a)
+		n := s.nodeOf(d, name, &r)
 		if n == nil {
 			return nil, linux.EIO
 		}
-		n.learn(&a, began, until)
-		s.remember(d, name, &a, began, until)
+		n.learn(&r, began, until)
+		s.remember(d, name, &r, began, until)
 		return n, nil
 	}
 }

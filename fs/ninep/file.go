@@ -58,7 +58,8 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 		s.doubt(d, name)
 		return nil, err
 	}
-	n := s.nodeOf(d, name, &answer.Attr)
+	r := recordOf(&answer.Attr)
+	n := s.nodeOf(d, name, &r)
 	if n == nil || n.kind != fs.Regular {
 		s.doubt(d, name)
 		s.conn.forget(m.New)
@@ -68,11 +69,11 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 	if d.names != nil {
 		d.names.unlist()
 	}
-	n.learn(&answer.Attr, began, until)
+	n.learn(&r, began, until)
 	if until == 0 || d.gone { // remember would keep an entry that says that the name is absent
 		s.doubt(d, name)
 	}
-	s.remember(d, name, &answer.Attr, began, until)
+	s.remember(d, name, &r, began, until)
 	s.keepMade(n, m.New)
 	return n.fsNode(), nil
 }
@@ -233,7 +234,8 @@ func (h *handle) open() error {
 		h.truncated = true
 		return nil
 	}
-	h.learn(&answer.Attr, began, until)
+	r := recordOf(&answer.Attr)
+	h.learn(&r, began, until)
 	if m.Count > 0 && uint64(len(answer.Data)) == answer.Attr.Size && h.changed <= began {
 		h.cached = &content{data: answer.Data, until: until}
 	}

@@ -118,16 +118,18 @@ type Attr struct {
 func (m *Attr) fields(c *Coder) {
 	c.u64(&m.Valid)
 	c.qid(&m.QID)
-	for _, v := range [...]*uint32{&m.Mode, &m.UID, &m.GID} {
-		c.u32(v)
-	}
-	for _, v := range [...]*uint64{&m.Links, &m.Device, &m.Size, &m.BlockSize, &m.Blocks} {
-		c.u64(v)
-	}
-	for _, t := range [...]*Time{&m.Access, &m.Modify, &m.Status, &m.Birth} {
-		c.u64(&t.Sec)
-		c.u64(&t.Nsec)
-	}
+	c.u32(&m.Mode)
+	c.u32(&m.UID)
+	c.u32(&m.GID)
+	c.u64(&m.Links)
+	c.u64(&m.Device)
+	c.u64(&m.Size)
+	c.u64(&m.BlockSize)
+	c.u64(&m.Blocks)
+	c.time(&m.Access)
+	c.time(&m.Modify)
+	c.time(&m.Status)
+	c.time(&m.Birth)
 	c.u64(&m.Generation)
 	c.u64(&m.DataVersion)
 }

@@ -42,13 +42,26 @@ type names struct {
 type known struct {
 	name    string
 	content *content // content of a small file; see prefetch.go
-	attr    Attr
+	dir     *node    // node of a directory; nil: not known
+	attr    record
 	next    uint64  // offset of the next entry
 	began   uint64  // value of FileSystem.tick when the request began
 	until   instant // valid until then
 	absent  bool
 	stale   bool // the client has changed the file since: attr is not valid
 	read    bool // the file was opened for reading since the listing
+}
+
+// nodeIn returns the node that was found at the name in directory d, or nil. The caller holds mu.
+func (k *known) nodeIn(d *node) *node {
+	if n := k.dir; n != nil && n.dir == d && n.name == k.name && !n.gone {
+		return n
+	}
+	n := d.kid(k.name)
+	if n != nil && n.kind == fs.Dir {
+		k.dir = n
+	}
+	return n
 }
 
 // deadline returns the time until which a result that arrives now is valid. The caller holds mu.
@@ -75,9 +88,9 @@ func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 		if k.absent {
 			return nil, true
 		}
-		n := d.kid(name)
-		if n == nil || n.key != keyOf(k.attr.QID) {
-			if k.stale || k.attr.Links > 1 && fs.Mode(k.attr.Mode).Type() != fs.Dir {
+		n := k.nodeIn(d)
+		if n == nil || n.key != k.attr.key {
+			if k.stale || k.attr.Links > 1 && k.attr.Mode.Type() != fs.Dir {
 				return nil, false // the client may have changed the file by another name
 			}
 			if n = s.nodeOf(d, name, &k.attr); n == nil {
@@ -109,14 +122,14 @@ func (s *FileSystem) Glance(dir fs.Directory, name string) (fs.Attr, bool) {
 	if k == nil || k.absent || k.stale || k.attr.Links != 1 || !s.now().Before(k.until) {
 		return fs.Attr{}, false
 	}
-	switch fs.Mode(k.attr.Mode).Type() {
+	switch k.attr.Mode.Type() {
 	case fs.Dir, fs.Symlink:
 		return fs.Attr{}, false
 	}
-	if s.nodes[keyOf(k.attr.QID)].Value() != nil {
+	if s.nodes[k.attr.key].Value() != nil {
 		return fs.Attr{}, false
 	}
-	return attrOf(&k.attr), true
+	return k.attr.Attr, true
 }
 
 // cache returns the cached names of a directory. The caller holds mu.
@@ -128,15 +141,15 @@ func (s *FileSystem) cache(d *node) *names {
 	return d.names
 }
 
-// remember caches the attributes of a name, from a request that began at tick began. a is nil if
+// remember caches the attributes of a name, from a request that began at tick began. r is nil if
 // the name does not exist. The caller holds mu.
-func (s *FileSystem) remember(d *node, name string, a *Attr, began uint64, until instant) {
+func (s *FileSystem) remember(d *node, name string, r *record, began uint64, until instant) {
 	if until == 0 || d.gone {
 		return
 	}
-	k := &known{name: name, absent: a == nil, until: until, began: began}
-	if a != nil {
-		k.attr = *a
+	k := &known{name: name, absent: r == nil, until: until, began: began}
+	if r != nil {
+		k.attr = *r
 	}
 	s.know(d, k)
 	s.trimNames(d)
@@ -249,7 +262,7 @@ func (s *FileSystem) fill(d *node) error {
 	dirs := 0
 	for _, k := range all {
 		byName[k.name] = k
-		if fs.Mode(k.attr.Mode).Type() == fs.Dir {
+		if k.attr.Mode.Type() == fs.Dir {
 			dirs++
 		}
 	}
@@ -405,7 +418,7 @@ func readFrom(s *FileSystem, listing []*known, yield func(fs.Entry) bool) error 
 }
 
 func (k *known) entry() fs.Entry {
-	return fs.Entry{Name: k.name, Inode: k.attr.QID.Path, Type: fs.Mode(k.attr.Mode).Type(), Cursor: k.next}
+	return fs.Entry{Name: k.name, Inode: k.attr.Inode, Type: k.attr.Mode.Type(), Cursor: k.next}
 }
 
 // streamBytes is the size of a reply for a part of a listing that is not kept.

@@ -81,6 +81,14 @@ func attrOf(a *Attr) fs.Attr {
 	}
 }
 
+// record is what the client knows of a file.
+type record struct {
+	fs.Attr
+	key key
+}
+
+func recordOf(a *Attr) record { return record{attrOf(a), keyOf(a.QID)} }
+
 func timeOf(t Time) fs.Time { return fs.Time(int64(t.Sec)*1e9 + int64(t.Nsec)) }
 
 // wireTime is the inverse of timeOf.
@@ -95,9 +103,8 @@ func wireTime(t fs.Time) Time {
 // nodeOf returns the node of a file that was found at a name in a directory; d is nil if the file
 // has no name. It returns nil if the answer of the server is impossible: a directory that contains
 // itself. The caller holds mu.
-func (s *FileSystem) nodeOf(d *node, name string, a *Attr) *node {
-	k := keyOf(a.QID)
-	kind := fs.Mode(a.Mode).Type()
+func (s *FileSystem) nodeOf(d *node, name string, r *record) *node {
+	k, kind := r.key, r.Mode.Type()
 	if p, ok := s.nodes[k]; ok {
 		if n := p.Value(); n == d && n != nil {
 			return nil
@@ -195,10 +202,10 @@ func (d *node) kid(name string) *node {
 
 // learn stores attributes from the reply to a request that began at tick began. The caller holds
 // mu.
-func (n *node) learn(a *Attr, began uint64, until instant) {
+func (n *node) learn(r *record, began uint64, until instant) {
 	if n.changed <= began {
-		n.attr, n.fresh, n.guard = attrOf(a), until, until
-		if n.sole = until; a.Links != 1 {
+		n.attr, n.fresh, n.guard = r.Attr, until, until
+		if n.sole = until; r.Links != 1 {
 			n.sole = 0
 		}
 	}
@@ -274,14 +281,15 @@ func (n *node) ask() (fs.Attr, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil || keyOf(a.QID) != n.key || fs.Mode(a.Mode).Type() != n.kind {
+	r := recordOf(&a)
+	if err != nil || r.key != n.key || r.Mode.Type() != n.kind {
 		if n.changed <= began {
 			n.gone = true
 		}
 		return fs.Attr{}, linux.ENOENT
 	}
-	n.learn(&a, began, until)
-	return attrOf(&a), nil
+	n.learn(&r, began, until)
+	return r.Attr, nil
 }
 
 // reach returns the FID and the name by which a request addresses the file: by its own FID and no name, or by the FID

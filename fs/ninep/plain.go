@@ -52,7 +52,7 @@ func (s *FileSystem) list(m List) (entries []known, of QID, end bool, err error)
 			return nil, QID{}, false, linux.EIO
 		}
 		if validName(e.Name) {
-			entries = append(entries, known{name: e.Name, attr: e.Attr, next: e.Offset})
+			entries = append(entries, known{name: e.Name, attr: recordOf(&e.Attr), next: e.Offset})
 		}
 	}
 	return entries, l.QID, l.End != 0, nil

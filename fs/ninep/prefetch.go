@@ -60,7 +60,7 @@ func (n *node) entry() *known {
 	if n.gone || n.dir == nil || n.dir.names == nil {
 		return nil
 	}
-	if k := n.dir.names.known[n.name]; k != nil && !k.absent && keyOf(k.attr.QID) == n.key {
+	if k := n.dir.names.known[n.name]; k != nil && !k.absent && k.attr.key == n.key {
 		return k
 	}
 	return nil
@@ -211,7 +211,7 @@ func (k *known) wanted() bool { return k.small() && !k.absent && !k.stale && !k.
 // small reports whether the content of a file may be fetched. A file with several names may not,
 // because it can change by another name.
 func (k *known) small() bool {
-	return fs.Mode(k.attr.Mode).Type() == fs.Regular && k.attr.Size <= fetchMost && k.attr.Links == 1
+	return k.attr.Mode.Type() == fs.Regular && 0 <= k.attr.Size && k.attr.Size <= fetchMost && k.attr.Links == 1
 }
 
 // find returns the index of a name in the listing, or -1. Files are mostly read in the order of the listing, or of
@@ -270,18 +270,19 @@ func (s *FileSystem) fetch(b batch) error {
 
 // keepContent stores the content of a file. The caller holds mu.
 func (s *FileSystem) keepContent(d *node, name string, c *Content, began uint64, until instant) {
+	r := recordOf(&c.Attr)
 	if n := d.kid(name); n != nil {
-		if n.changed > began || n.key != keyOf(c.Attr.QID) {
+		if n.changed > began || n.key != r.key {
 			return
 		}
-		n.learn(&c.Attr, began, until)
+		n.learn(&r, began, until)
 	}
 	if d.names == nil {
 		return
 	}
-	if k := d.names.known[name]; k != nil && !k.absent && !k.stale && keyOf(k.attr.QID) == keyOf(c.Attr.QID) {
+	if k := d.names.known[name]; k != nil && !k.absent && !k.stale && k.attr.key == r.key {
 		s.dropContent(k)
-		k.attr, k.began, k.until = c.Attr, began, until
+		k.attr, k.began, k.until = r, began, until
 		k.content = &content{c.Data, until}
 		s.content += len(c.Data)
 	}

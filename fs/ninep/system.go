@@ -173,7 +173,8 @@ func (s *FileSystem) MakeNameless(mode fs.Mode, owner fs.Owner, use fs.NamelessU
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.nodeOf(nil, "", &answer.Attr)
+	r := recordOf(&answer.Attr)
+	n := s.nodeOf(nil, "", &r)
 	if n == nil {
 		s.conn.forget(fid)
 		return nil, linux.EIO
