@@ -1,13 +1,13 @@
 package ninep_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -117,11 +117,11 @@ func TestGlanceCollected(t *testing.T) {
 		runtime.GC()
 		runtime.GC()
 		for _, name := range []string{"a", "b", "c"} {
-			var want unix.Stat_t
-			werr := unix.Lstat(filepath.Join(dir, name), &want)
+			var want syscall.Stat_t
+			werr := syscall.Lstat(filepath.Join(dir, name), &want)
 			a, _, err := v.Stat(v.Dir, name, false)
 			if werr != nil || err != nil {
-				if (werr == unix.ENOENT) != (err == linux.ENOENT) {
+				if errors.Is(werr, os.ErrNotExist) != (err == linux.ENOENT) {
 					t.Errorf("%s, %s: %v, on the host %v", step.name, name, err, werr)
 				}
 				continue

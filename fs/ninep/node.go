@@ -57,8 +57,6 @@ type (
 	special   struct{ *node }
 )
 
-func keyOf(q QID) key { return key{q.Path, q.Version} }
-
 // fsNode returns the node as an fs.Node of the type for its kind of file.
 func (n *node) fsNode() fs.Node {
 	switch n.kind {
@@ -70,34 +68,6 @@ func (n *node) fsNode() fs.Node {
 		return symlink{n}
 	}
 	return special{n}
-}
-
-// attrOf converts attributes of the protocol.
-func attrOf(a *Attr) fs.Attr {
-	return fs.Attr{
-		Inode: a.QID.Path, Mode: fs.Mode(a.Mode), Links: uint32(a.Links), UID: a.UID, GID: a.GID,
-		Device: fs.DeviceOf(a.Device), Size: int64(a.Size), Blocks: int64(a.Blocks), BlockSize: int64(a.BlockSize),
-		Access: timeOf(a.Access), Modify: timeOf(a.Modify), Status: timeOf(a.Status),
-	}
-}
-
-// record is what the client knows of a file.
-type record struct {
-	fs.Attr
-	key key
-}
-
-func recordOf(a *Attr) record { return record{attrOf(a), keyOf(a.QID)} }
-
-func timeOf(t Time) fs.Time { return fs.Time(int64(t.Sec)*1e9 + int64(t.Nsec)) }
-
-// wireTime is the inverse of timeOf.
-func wireTime(t fs.Time) Time {
-	sec, nsec := int64(t)/1e9, int64(t)%1e9
-	if nsec < 0 {
-		sec, nsec = sec-1, nsec+1e9
-	}
-	return Time{uint64(sec), uint64(nsec)}
 }
 
 // nodeOf returns the node of a file that was found at a name in a directory; d is nil if the file
