@@ -120,6 +120,9 @@ func TestLinuxSettings(t *testing.T) {
 	compareC(t, "sysctl")
 }
 
+// System calls conform to the settings in /proc/sys that cannot be changed, and /proc/meminfo does not show more memory than there is.
+func TestLinuxDefaults(t *testing.T) { compareC(t, "defaults") }
+
 // File systems are mounted by fsopen(2) and the calls that belong to it, and mounts are moved, as on Linux.
 func TestLinuxNewMounts(t *testing.T) {
 	asRoot(t, "only root mounts on the host")

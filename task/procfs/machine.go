@@ -77,6 +77,7 @@ func (f *Figures) Meminfo() string {
 	const kB = mem.PageSize >> 10
 	total, free := f.Total, f.Free
 	private, files, dirty := f.Private, f.Files, f.Dirty
+	slab, live := f.slab()
 	var b strings.Builder
 	row := func(name string, kilobytes uint64) { fmt.Fprintf(&b, "%-16s%8d kB\n", name+":", kilobytes) }
 	row("MemTotal", total>>10)
@@ -100,10 +101,10 @@ func (f *Figures) Meminfo() string {
 	row("AnonPages", private*kB)
 	row("Mapped", 0)
 	row("Shmem", 0)
-	row("KReclaimable", f.Heap>>10-f.HeapLive>>10)
-	row("Slab", f.Heap>>10)
-	row("SReclaimable", f.Heap>>10-f.HeapLive>>10) // at most: objects that were allocated since the last collection count, too
-	row("SUnreclaim", f.HeapLive>>10)
+	row("KReclaimable", slab-live)
+	row("Slab", slab)
+	row("SReclaimable", slab-live) // at most: objects that were allocated since the last collection count, too
+	row("SUnreclaim", live)
 	row("PageTables", uint64(f.UserPages.Tables)*kB)
 	row("CommitLimit", f.CommitLimit*kB)
 	row("Committed_AS", f.Committed*kB)
@@ -114,6 +115,15 @@ func (f *Figures) Meminfo() string {
 	row("HugePages_Total", 0)
 	return strings.ReplaceAll(b.String(), "HugePages_Total:       0 kB", "HugePages_Total:       0") +
 		"HugePages_Free:        0\nHugePages_Rsvd:        0\nHugePages_Surp:        0\nHugepagesize:       2048 kB\n"
+}
+
+// slab returns the KiB of the objects in the kernel's heap, and of the objects that were reachable at the last garbage collection.
+// Objects that have not been written to have no memory yet: so the result is at most the memory that processes and files do not use.
+func (f *Figures) slab() (all, live uint64) {
+	const kB = mem.PageSize >> 10
+	used, others := (f.Total-f.Free)>>10, (f.Private+f.Files+uint64(f.UserPages.Tables))*kB
+	all = min(f.Heap>>10, used-min(used, others))
+	return all, min(f.HeapLive>>10, all)
 }
 
 // VMStat returns the content of /proc/vmstat.

@@ -17,3 +17,18 @@ func TestMeminfoHeap(t *testing.T) {
 		}
 	}
 }
+
+// Slab is at most the memory that neither processes nor files use: an object of the heap that has not been written to has no memory.
+// sar(1) showed a negative number of kilobytes in use.
+func TestMeminfoUnwrittenHeap(t *testing.T) {
+	f := &Figures{Total: 64 << 20, Free: 60 << 20, Private: 256, Files: 128, Heap: 5 << 20, HeapLive: 4 << 20}
+	f.UserPages.Tables = 64
+	text := f.Meminfo()
+	for _, want := range []string{
+		"Slab:               2304 kB\n", "SReclaimable:          0 kB\n", "SUnreclaim:         2304 kB\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no line %q in\n%s", want, text)
+		}
+	}
+}

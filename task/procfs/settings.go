@@ -13,8 +13,10 @@ import (
 // Settings returns files of /proc/sys, by path below /proc, whose content does not change. They cannot be written: task/setting has the
 // files that can. A setting that has no effect on Loam has Linux's default, or the value that says that nothing is limited.
 func Settings() map[string]func() string {
-	const unlimited = 1<<31 - 1
 	files := map[string]func() string{}
+	for path, value := range defaults {
+		files["sys/"+path] = func() string { return fmt.Sprintln(value) }
+	}
 	for path, value := range map[string]any{
 		"kernel/cap_last_cap":           linux.CAP_LAST_CAP,
 		"kernel/core_pattern":           "core",
