@@ -50,9 +50,7 @@ type System struct {
 	inet      inet.Network
 	pipes     pipe.System
 	terminals tty.System
-	flocks    lock.Table // locks of flock(2)
-	ranges    lock.Table // locks of fcntl(2)
-	leases    lock.Leases
+	locks     lock.Files
 	watchers  event.Watchers
 	queues    mqueue.State
 	direct    atomic.Bool // a file was opened with O_DIRECT
@@ -60,9 +58,10 @@ type System struct {
 	newMemoryFS func(memfs.Config) *memfs.FileSystem // see Options.NewMemory
 }
 
-// Inet returns the settings of the network, and Pipes the settings of pipes.
+// Inet returns the settings of the network, Pipes the settings of pipes, and Locks the locks and leases of files.
 func (s *System) Inet() *inet.Network { return &s.inet }
 func (s *System) Pipes() *pipe.System { return &s.pipes }
+func (s *System) Locks() *lock.Files  { return &s.locks }
 
 // place holds the root, the working directory and the umask of a process in the file tree.
 type place struct {

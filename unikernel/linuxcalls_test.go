@@ -131,3 +131,6 @@ func TestLinuxLeases(t *testing.T) {
 	asRoot(t, "it becomes another user")
 	compareC(t, "lease")
 }
+
+// /proc/locks and /proc/PID/fdinfo show locks, leases and requests that wait as on Linux.
+func TestLinuxLocks(t *testing.T) { compareC(t, "locks") }

@@ -24,7 +24,7 @@ func All(a *mem.Account, p *posix.Process) map[string]Setting {
 		"sys/net/core/somaxconn":                  Integer(0, math.MaxInt32, net.Backlog.Load, net.Backlog.Store),
 		"sys/net/ipv4/ip_unprivileged_port_start": Integer(0, lastPort, net.FirstPort.Load, net.FirstPort.Store),
 
-		"sys/fs/lease-break-time":     Integer(math.MinInt32, math.MaxInt32, p.Leases().BreakTime, p.Leases().SetBreakTime),
+		"sys/fs/lease-break-time":     Integer(math.MinInt32, math.MaxInt32, p.Locks().Leases.BreakTime, p.Locks().Leases.SetBreakTime),
 		"sys/fs/pipe-max-size":        Unsigned(maxPipe, pipes.MaxSize, pipes.SetMaxSize),
 		"sys/fs/pipe-user-pages-soft": Long(math.MaxInt64, pipes.SoftPages, pipes.SetSoftPages),
 		"sys/fs/pipe-user-pages-hard": Long(math.MaxInt64, pipes.HardPages, pipes.SetHardPages),
