@@ -3,7 +3,6 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/file"
 	"loam/posix/lock"
 )
 
@@ -88,19 +87,5 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 
 // lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.
 func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
-	from := int64(0)
-	switch l.Whence {
-	case fs.SeekSet:
-	case fs.SeekCur:
-		at, err := f.Seek(0, fs.SeekCur)
-		if err != nil {
-			return 0, 0, file.ToErrno(err)
-		}
-		from = at
-	case fs.SeekEnd:
-		from = f.Attr().Size
-	default:
-		return 0, 0, linux.EINVAL
-	}
-	return lock.Range(l, from)
+	return lock.Range(l, func() (int64, error) { return f.Seek(0, fs.SeekCur) }, f.Attr)
 }

@@ -134,3 +134,9 @@ func TestLinuxLeases(t *testing.T) {
 
 // /proc/locks and /proc/PID/fdinfo show locks, leases and requests that wait as on Linux.
 func TestLinuxLocks(t *testing.T) { compareC(t, "locks") }
+
+// Settings of System V's IPC and of the network are written as on Linux, and have an effect.
+func TestLinuxLimits(t *testing.T) {
+	asRoot(t, "it creates namespaces")
+	compareC(t, "limits")
+}

@@ -154,7 +154,7 @@ func (l *Files) Held(f File, process any) string {
 	return string(text)
 }
 
-// appendTree appends the line of a lock, and those of the requests that wait for it.
+// appendTree appends the line of a lock, and the lines of the requests that wait for it.
 func (e *entry) appendTree(text []byte, id, level int) []byte {
 	text = e.append(text, id, level)
 	for _, w := range e.waiters {

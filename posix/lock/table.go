@@ -263,9 +263,23 @@ func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	}
 }
 
-// Range returns the first and the last byte of l, whose start is relative to an offset. Errors: EINVAL, EOVERFLOW.
-func Range(l *linux.Flock, from int64) (first, last int64, errno linux.Errno) {
-	first = from + l.Start
+// Range returns the first and the last byte of l. Its start may be relative to the offset of an open file, or to the end of the file.
+// Errors: EINVAL, EOVERFLOW, those of offset.
+func Range(l *linux.Flock, offset func() (int64, error), attributes func() fs.Attr) (first, last int64, errno linux.Errno) {
+	first = l.Start
+	switch l.Whence {
+	case fs.SeekSet:
+	case fs.SeekCur:
+		at, err := offset()
+		if err != nil {
+			return 0, 0, file.ToErrno(err)
+		}
+		first += at
+	case fs.SeekEnd:
+		first += attributes().Size
+	default:
+		return 0, 0, linux.EINVAL
+	}
 	switch {
 	case l.Len == 0:
 		last = math.MaxInt64

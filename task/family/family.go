@@ -79,6 +79,7 @@ type Tree struct {
 	processes map[PID]*Process
 	names     map[PID]int // for each number, how many times it is used as a process, as a process's group or as its session
 	last      PID
+	less      atomic.Int64 // MaxPID minus the setting kernel.pid_max
 	init      *Process
 }
 
@@ -119,10 +120,18 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 // boot.
 const reserved PID = 300
 
+// Most returns the setting kernel.pid_max: all new numbers are smaller. SetMost changes it. Any goroutine may call them.
+func (t *Tree) Most() int64     { return int64(MaxPID) - t.less.Load() }
+func (t *Tree) SetMost(n int64) { t.less.Store(int64(MaxPID) - n) }
+
+// LeastMost is the smallest value of kernel.pid_max.
+const LeastMost = int64(reserved) + 1
+
 // number returns the next free number.
 func (t *Tree) number() (PID, bool) {
-	for range MaxPID {
-		if t.last++; t.last >= MaxPID {
+	most := PID(t.Most())
+	for range most {
+		if t.last++; t.last >= most {
 			t.last = reserved
 		}
 		if t.names[t.last] == 0 {
