@@ -140,3 +140,9 @@ func TestLinuxLimits(t *testing.T) {
 	asRoot(t, "it creates namespaces")
 	compareC(t, "limits")
 }
+
+// setns(2) accepts the descriptor of a process as on Linux.
+func TestLinuxNamespaceOfProcess(t *testing.T) {
+	asRoot(t, "it creates namespaces")
+	compareC(t, "setns")
+}
