@@ -146,3 +146,12 @@ func TestLinuxNamespaceOfProcess(t *testing.T) {
 	asRoot(t, "it creates namespaces")
 	compareC(t, "setns")
 }
+
+// wait4(2) and waitid(2) select children by their signal and by the thread that has created them, as on Linux.
+func TestLinuxWaits(t *testing.T) { compareC(t, "waits") }
+
+// A descriptor does not suffice to create a name for its file (linkat(2), AT_EMPTY_PATH).
+func TestLinuxLinkOfDescriptor(t *testing.T) {
+	asRoot(t, "it becomes another user")
+	compareC(t, "linkempty")
+}

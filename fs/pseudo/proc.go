@@ -180,12 +180,13 @@ type Mount struct {
 func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	var a, b strings.Builder
 	number := 0
-	add := func(path, kind, name, flags string) {
+	addWith := func(path, kind, name, flags, own, super string) {
 		number++
 		path = mountEscapes.Replace(path)
 		fmt.Fprintf(&a, "%s %s %s %s 0 0\n", name, path, kind, flags)
-		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %[3]s\n", number, path, flags, kind, name)
+		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %s\n", number, path, own, kind, name, super)
 	}
+	add := func(path, kind, name, flags string) { addWith(path, kind, name, flags, flags, flags) }
 	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Path == "/" }) {
 		add("/", "tmpfs", "loam", "rw")
 	}
@@ -204,7 +205,12 @@ func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	add("/sys", "sysfs", "sysfs", access)
 	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
 	for _, m := range made {
-		add(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags))
+		own, super := mountFlags(m.Flags), "rw"
+		if m.ReadOnly {
+			super = "ro"
+			m.Flags |= fs.ReadOnlyMount
+		}
+		addWith(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags), own, super)
 	}
 	return a.String(), b.String()
 }

@@ -43,6 +43,8 @@ type Process struct {
 	Foster bool
 	// ExitSignal is the signal at the end that clone(2) has named; 0: none. The method EndSignal returns the signal that is sent.
 	ExitSignal int32
+	// Creator is the thread that has created the process; 0 if another process has adopted it.
+	Creator PID
 	// Executions is the number of programs that the process has executed.
 	Executions uint64
 	// Held is set if the end of the process is not yet reported to its parent, because a tracer sees it first (ptrace(2)).
@@ -107,7 +109,7 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	}
 	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, ExitSignal: linux.SIGCHLD, exitsTo: p.Executions, parent: parent}
 	if sibling {
-		child.adopted, child.ExitSignal, child.exitsTo = p.adopted, p.ExitSignal, p.exitsTo
+		child.adopted, child.ExitSignal, child.exitsTo, child.Creator = p.adopted, p.ExitSignal, p.exitsTo, p.Creator
 	}
 	child.parentID.Store(int32(parent.PID))
 	parent.children = append(parent.children, child)
