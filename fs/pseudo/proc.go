@@ -45,6 +45,8 @@ type Process struct {
 	Descriptor  func(fd int) string
 	// ClockSource is the name of the clock source, as Linux calls it; empty: no such files.
 	ClockSource string
+	// Disks are the disks of the machine.
+	Disks []Disk
 	// Meltdown is the content of /sys/devices/system/cpu/vulnerabilities/meltdown; empty: no such file.
 	Meltdown string
 	// Somaxconn is the maximum backlog of a listener.
@@ -306,6 +308,7 @@ func (p *Process) machine(f *FileSystem) {
 		return fmt.Sprintf("nr_free_pages %d\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize)
 	})
 	f.Fixed("diskstats", "")
+	f.File("partitions", p.partitions)
 	for _, resource := range [...]string{"cpu", "io", "memory"} {
 		f.Fixed("pressure/"+resource, noPressure)
 	}
