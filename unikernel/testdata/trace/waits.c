@@ -1,6 +1,7 @@
 /* wait4(2) and waitid(2) with __WALL, __WCLONE and __WNOTHREAD: children that send another signal than SIGCHLD, and children of threads. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -74,12 +75,18 @@ static void *in_other_thread(void *unused)
 /* A child that executes a program sends SIGCHLD. */
 static void execs(void)
 {
-	int p = syscall(SYS_clone, SIGUSR1, 0, 0, 0, 0);
+	int ends[2], p;
+	char c;
+	pipe2(ends, O_CLOEXEC);
+	p = syscall(SYS_clone, SIGUSR1, 0, 0, 0, 0);
 	if (p == 0) {
 		execl("/proc/self/exe", "waits", "-", NULL);
 		_exit(1);
 	}
 	clone1 = p;
+	close(ends[1]);
+	read(ends[0], &c, 1); /* the end of the pipe: the child has executed the program */
+	close(ends[0]);
 	SHOW(wait4(-1, 0, 0, 0));
 }
 
