@@ -29,7 +29,7 @@ func (t *Tree) DetachedSingle(about Mounted) (Place, error) {
 		return Place{}, linux.ENODEV
 	}
 	of := m.(*mount)
-	return t.detached(&mount{fs: of.fs, device: of.device, about: &about}), nil
+	return t.detached(&mount{fs: of.fs, frozen: of.frozen, device: of.device, about: &about}), nil
 }
 
 // HasSingle reports whether there is a Single of a type.
@@ -48,7 +48,7 @@ func (t *Tree) DetachedBind(about Mounted, from Place) (Place, error) {
 		return Place{}, linux.EINVAL
 	}
 	about.Flags = MountFlags(from.mount.flags.Load())
-	return t.detached(&mount{fs: from.mount.fs, file: from.Node, device: from.mount.device, about: &about}), nil
+	return t.detached(&mount{fs: from.mount.fs, frozen: from.mount.frozen, file: from.Node, device: from.mount.device, about: &about}), nil
 }
 
 func (t *Tree) detached(m *mount) Place {

@@ -16,7 +16,7 @@ func (p Place) Grow(blocks uint64) error {
 	switch {
 	case !ok:
 		return linux.ENOTTY
-	case p.mount.has(ReadOnlyMount):
+	case p.writable() != nil:
 		return linux.EROFS
 	}
 	return g.Grow(blocks)

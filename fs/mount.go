@@ -30,16 +30,16 @@ func (p Place) Device() Device { return p.mount.device }
 func (p Place) Usage() Usage {
 	u := p.mount.fs.Usage()
 	u.Mount = MountFlags(p.mount.flags.Load())
-	u.ReadOnly = u.ReadOnly || u.Mount&ReadOnlyMount != 0
+	u.ReadOnly = u.ReadOnly || p.writable() != nil
 	return u
 }
 
 // Sync implements syncfs(2).
 func (p Place) Sync() error { return p.mount.fs.Sync() }
 
-// writable returns EROFS if the mount is read-only, and nil otherwise.
+// writable returns EROFS if the mount or its file system is read-only, and nil otherwise.
 func (p Place) writable() error {
-	if p.mount.has(ReadOnlyMount) {
+	if p.mount.has(ReadOnlyMount) || p.mount.isReadOnly() {
 		return linux.EROFS
 	}
 	return nil
@@ -55,6 +55,7 @@ type mount struct {
 	at     atomic.Pointer[Place]
 	device Device        // device number of the files in fs (st_dev)
 	flags  atomic.Uint32 // MountFlags
+	frozen *atomic.Bool  // the file system is read-only (see SetReadOnly); all its mounts share the value. nil: it is not
 	number uint32        // mounts are numbered in the order in which they are made
 	about  *Mounted      // set for mounts that programs make; Tree.mu guards it in a mount that is attached
 
@@ -107,7 +108,7 @@ type common struct {
 func NewTree(root FileSystem) *Tree {
 	t := &Tree{common: &common{}}
 	t.capabilitySets.Store(1)
-	t.root = &mount{fs: root, device: deviceOf(root, t.serial.Add(1))}
+	t.root = &mount{fs: root, frozen: new(atomic.Bool), device: deviceOf(root, t.serial.Add(1))}
 	t.root.learn()
 	t.mounts.Store(&map[Place]*mount{})
 	return t
@@ -177,6 +178,9 @@ func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 func (t *Tree) prepare(m *mount, flags MountFlags) {
 	m.number = t.serial.Add(1)
 	m.flags.Store(uint32(flags))
+	if m.frozen == nil {
+		m.frozen = new(atomic.Bool)
+	}
 	m.learn()
 	if m.device == (Device{}) {
 		m.device = deviceOf(m.fs, m.number)

@@ -27,9 +27,24 @@ const (
 type Mounted struct {
 	Source, Path, Kind string
 	Flags              MountFlags
+	ReadOnly           bool // the file system is read-only, by all its mounts
 }
 
 func (m *mount) has(f MountFlags) bool { return MountFlags(m.flags.Load())&f != 0 }
+
+func (m *mount) isReadOnly() bool { return m.frozen != nil && m.frozen.Load() }
+
+// SetReadOnly makes the file system of a mount, whose root is p, read-only or writable, for all mounts of the file system. Files that are
+// open for writing stay writable. Errors: EINVAL if p is not the root of a mount of the tree or of a detached mount.
+func (t *Tree) SetReadOnly(p Place, on bool) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !p.IsMountRoot() || !t.mayUseMount(p.mount) {
+		return linux.EINVAL
+	}
+	p.mount.frozen.Store(on)
+	return nil
+}
 
 // On reports whether the place is reached through a mount with one of the flags.
 func (p Place) On(f MountFlags) bool { return p.mount.has(f) }
@@ -99,7 +114,7 @@ func (t *Tree) Mounted() []Mounted {
 	list := make([]Mounted, len(made))
 	for i, m := range made {
 		list[i] = *m.about
-		list[i].Flags = MountFlags(m.flags.Load())
+		list[i].Flags, list[i].ReadOnly = MountFlags(m.flags.Load()), m.isReadOnly()
 	}
 	return list
 }
@@ -142,7 +157,7 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 		return p
 	}
 	for _, m := range append(slices.Collect(maps.Values(old)), t.root) {
-		n := &mount{fs: m.fs, file: m.file, device: m.device, number: m.number, about: m.about}
+		n := &mount{fs: m.fs, frozen: m.frozen, file: m.file, device: m.device, number: m.number, about: m.about}
 		n.learn()
 		n.flags.Store(m.flags.Load())
 		n.covered.Store(m.covered.Load())

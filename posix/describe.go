@@ -37,6 +37,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	case *treeFile:
 		d.Place, d.Inode = f.Place(), f.Attr().Inode
 		d.Offset, _ = f.Seek(0, fs.SeekCur)
+		d.Extra = p.locks.Held(f, p.own)
 	case file.Described:
 		d.Inode = f.Stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})

@@ -32,9 +32,9 @@ func (p *Process) mostQueued() uint64 {
 func (p *Process) MostFiles() int {
 	l := p.limits.Load()
 	if l == nil {
-		return file.MaxDescriptors
+		return int(p.OpenMax.Get())
 	}
-	return int(min(^l.files, file.MaxDescriptors))
+	return int(min(^l.files, uint64(p.OpenMax.Get())))
 }
 
 // bounded returns the part of b that RLIMIT_FSIZE allows to be written at an offset of a file. Errors: EFBIG if no byte may

@@ -77,19 +77,19 @@ func TestRangeLocks(t *testing.T) {
 	c := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_RDONLY, 0))
 	wantErrno(t, lock(c, linux.F_SETLK, linux.F_WRLCK, 0, 1), linux.EBADF, "to write what is open for reading")
 	path := fd(t)(p.OpenAt(linux.AT_FDCWD, "/a", linux.O_PATH, 0))
-	before := p.ranges.Len()
+	before := p.locks.Ranges.Len()
 	ok(t, p.Close(path))
-	if n := p.ranges.Len(); n != before {
+	if n := p.locks.Ranges.Len(); n != before {
 		t.Errorf("%d locks are held after the close of an O_PATH descriptor, and %d before", n, before)
 	}
 	ok(t, p.Close(c)) // releases all locks of the process
 	ok(t, lock(a, linux.F_OFD_SETLK, linux.F_WRLCK, 7, 5))
-	if n := p.ranges.Len(); n != 3 {
+	if n := p.locks.Ranges.Len(); n != 3 {
 		t.Errorf("%d locks are held", n)
 	}
 	ok(t, p.Close(a))
 	ok(t, p.Close(b))
-	if n := p.ranges.Len(); n != 0 {
+	if n := p.locks.Ranges.Len(); n != 0 {
 		t.Errorf("%d locks are left", n)
 	}
 }

@@ -50,9 +50,8 @@ type System struct {
 	inet      inet.Network
 	pipes     pipe.System
 	terminals tty.System
-	flocks    lock.Table // locks of flock(2)
-	ranges    lock.Table // locks of fcntl(2)
-	leases    lock.Leases
+	locks     lock.Files
+	OpenMax   file.Most
 	watchers  event.Watchers
 	queues    mqueue.State
 	direct    atomic.Bool // a file was opened with O_DIRECT
@@ -60,9 +59,11 @@ type System struct {
 	newMemoryFS func(memfs.Config) *memfs.FileSystem // see Options.NewMemory
 }
 
-// Inet returns the settings of the network, and Pipes the settings of pipes.
-func (s *System) Inet() *inet.Network { return &s.inet }
-func (s *System) Pipes() *pipe.System { return &s.pipes }
+// Inet returns the network, Pipes the settings of pipes, Locks the locks and leases of files, and Watchers the inotify instances.
+func (s *System) Inet() *inet.Network       { return &s.inet }
+func (s *System) Pipes() *pipe.System       { return &s.pipes }
+func (s *System) Locks() *lock.Files        { return &s.locks }
+func (s *System) Watchers() *event.Watchers { return &s.watchers }
 
 // place holds the root, the working directory and the umask of a process in the file tree.
 type place struct {

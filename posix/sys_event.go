@@ -59,7 +59,11 @@ func (p *Process) InotifyInit(flags int) (int, Errno) {
 	if flags&^(linux.IN_NONBLOCK|linux.IN_CLOEXEC) != 0 {
 		return -1, linux.EINVAL
 	}
-	return p.installWith(p.watchers.New(p.sight().Tree), flags&linux.O_NONBLOCK|linux.O_RDONLY, flags&linux.IN_CLOEXEC != 0)
+	i, errno := p.watchers.New(p.sight().Tree, uint32(p.Credentials().UID))
+	if errno != 0 {
+		return -1, errno
+	}
+	return p.installWith(i, flags&linux.O_NONBLOCK|linux.O_RDONLY, flags&linux.IN_CLOEXEC != 0)
 }
 
 // inotify returns the inotify instance of fd. Errors: EBADF, EINVAL.

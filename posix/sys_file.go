@@ -142,9 +142,9 @@ func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Er
 // Close implements close(2). It also releases the process's record locks on the file (fcntl(2)), unless the descriptor was
 // opened with O_PATH. Errors: EBADF.
 func (p *Process) Close(fd int) Errno {
-	if p.ranges.Len() > 0 {
+	if p.locks.Ranges.Len() > 0 {
 		if f, errno := p.real(fd, 0); errno == 0 && f != nil {
-			p.ranges.Release(f.Place().Node, lock.Whole(p.own, false))
+			p.locks.Ranges.Release(f.Place().Node, lock.Whole(p.own, false))
 		}
 	}
 	if o := p.fds.Get(fd); o != nil {

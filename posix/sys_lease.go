@@ -7,9 +7,6 @@ import (
 	"loam/posix/lock"
 )
 
-// Leases returns the leases of files.
-func (s *System) Leases() *lock.Leases { return &s.leases }
-
 // lease implements F_SETLEASE and F_GETLEASE. Errors: EINVAL, EACCES, EAGAIN.
 func (p *Process) lease(o *file.Description, fd, cmd, kind int) (int, Errno) {
 	f, ok := o.File.(*treeFile)
@@ -17,7 +14,7 @@ func (p *Process) lease(o *file.Description, fd, cmd, kind int) (int, Errno) {
 	case cmd == linux.F_GETLEASE && !ok:
 		return linux.F_UNLCK, 0
 	case cmd == linux.F_GETLEASE:
-		return p.leases.Kind(f.Place().Node, f), 0
+		return p.locks.Leases.Kind(f.Place().Node, f), 0
 	case kind < linux.F_RDLCK || kind > linux.F_UNLCK, !ok:
 		return -1, linux.EINVAL
 	case p.sight().Who.UID != f.Attr().UID && !p.may(linux.CAP_LEASE):
@@ -27,7 +24,7 @@ func (p *Process) lease(o *file.Description, fd, cmd, kind int) (int, Errno) {
 	case kind != linux.F_UNLCK && p.inUse(f, kind == linux.F_WRLCK):
 		return -1, linux.EAGAIN
 	}
-	if errno := p.leases.Set(p.sight().Tree, f.Place().Node, f, kind, p.reportLease(o, fd)); errno != 0 {
+	if errno := p.locks.Leases.Set(p.sight().Tree, f.Place().Node, p.wholeLock(f, false), kind, p.reportLease(o, fd)); errno != 0 {
 		return -1, errno
 	}
 	switch {
@@ -72,6 +69,6 @@ func (p *Process) endLease(err error, flags int) (again bool, errno Errno) {
 	if !ok || flags&linux.O_NONBLOCK != 0 {
 		return false, file.ToErrno(err)
 	}
-	errno = c.Wait(p.Waiting())
+	errno = c.Wait(p.Waiting(), p.credentials.PID)
 	return errno == 0, errno
 }

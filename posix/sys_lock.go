@@ -3,7 +3,6 @@ package posix
 import (
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/file"
 	"loam/posix/lock"
 )
 
@@ -25,15 +24,22 @@ func (p *Process) Flock(fd, how int) Errno {
 		return 0
 	}
 	node := f.Place().Node
-	want := lock.Whole(f, how&^linux.LOCK_NB == linux.LOCK_EX)
+	want := p.wholeLock(f, how&^linux.LOCK_NB == linux.LOCK_EX)
 	switch how &^ linux.LOCK_NB {
 	case linux.LOCK_UN:
-		p.flocks.Release(node, want)
+		p.locks.Flocks.Release(node, want)
 		return 0
 	case linux.LOCK_SH, linux.LOCK_EX:
-		return p.flocks.Take(node, want, how&linux.LOCK_NB == 0, false, p.Waiting())
+		return p.locks.Flocks.Convert(node, want, how&linux.LOCK_NB == 0, p.Waiting())
 	}
 	return linux.EINVAL
+}
+
+// wholeLock returns a lock or a lease that belongs to a file.
+func (p *Process) wholeLock(f *treeFile, write bool) lock.Lock {
+	l := lock.Whole(f, write)
+	l.File, l.PID = f, p.credentials.PID
+	return l
 }
 
 // Lock implements the lock commands of fcntl(2). Errors: EBADF, EAGAIN if a conflicting lock is
@@ -46,9 +52,9 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	if l.Type != linux.F_RDLCK && l.Type != linux.F_WRLCK && (cmd == linux.F_GETLK || cmd == linux.F_OFD_GETLK) {
 		return linux.EINVAL
 	}
-	want := lock.Lock{Owner: p.own, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
+	want := lock.Lock{Owner: p.own, File: f, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
 	if cmd >= linux.F_OFD_GETLK {
-		if want.Owner, want.PID = f, -1; l.PID != 0 {
+		if want.Owner, want.PID = f, lock.NoPID; l.PID != 0 {
 			return linux.EINVAL
 		}
 	}
@@ -58,12 +64,12 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	node := f.Place().Node
 	switch cmd {
 	case linux.F_GETLK, linux.F_OFD_GETLK:
-		p.ranges.Describe(node, want, l)
+		p.locks.Ranges.Describe(node, want, l)
 		return 0
 	}
 	switch l.Type {
 	case linux.F_UNLCK:
-		p.ranges.Release(node, want)
+		p.locks.Ranges.Release(node, want)
 		return 0
 	case linux.F_RDLCK:
 		if !f.Flags().MayRead() {
@@ -76,24 +82,10 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	default:
 		return linux.EINVAL
 	}
-	return p.ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.Waiting())
+	return p.locks.Ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.Waiting())
 }
 
 // lockRange returns the first and the last byte of l. Errors: EINVAL, EOVERFLOW.
 func (f *treeFile) lockRange(l *FileLock) (first, last int64, errno Errno) {
-	from := int64(0)
-	switch l.Whence {
-	case fs.SeekSet:
-	case fs.SeekCur:
-		at, err := f.Seek(0, fs.SeekCur)
-		if err != nil {
-			return 0, 0, file.ToErrno(err)
-		}
-		from = at
-	case fs.SeekEnd:
-		from = f.Attr().Size
-	default:
-		return 0, 0, linux.EINVAL
-	}
-	return lock.Range(l, from)
+	return lock.Range(l, func() (int64, error) { return f.Seek(0, fs.SeekCur) }, f.Attr)
 }

@@ -98,10 +98,14 @@ func (p *Process) RenameAt(dirfd int, path string, newDirfd int, newPath string,
 	return file.ToErrno(v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags)))
 }
 
-// LinkAt implements linkat(2).
+// LinkAt implements linkat(2). As on Linux before 6.10, AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH: a descriptor does not suffice to create a
+// name.
 func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, flags int) Errno {
-	if flags&^(linux.AT_SYMLINK_FOLLOW|linux.AT_EMPTY_PATH) != 0 {
+	switch {
+	case flags&^(linux.AT_SYMLINK_FOLLOW|linux.AT_EMPTY_PATH) != 0:
 		return linux.EINVAL
+	case flags&linux.AT_EMPTY_PATH != 0 && !p.may(linux.CAP_DAC_READ_SEARCH):
+		return linux.ENOENT
 	}
 	v, old, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_FOLLOW != 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {

@@ -4,7 +4,6 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
-	"loam/posix/lock"
 	"loam/posix/mqueue"
 )
 
@@ -23,10 +22,7 @@ func (f *treeFile) Queue() *file.Queue { return &f.q }
 func (f *treeFile) Mode() uint32       { return uint32(f.Attr().Mode) }
 
 func (f *treeFile) Close() {
-	all := lock.Whole(f, false)
-	f.p.ranges.Release(f.Place().Node, all)
-	f.p.flocks.Release(f.Place().Node, all)
-	f.p.leases.Release(f.p.sight().Tree, f.Place().Node, f)
+	f.p.locks.Release(f.p.sight().Tree, f)
 	f.File.Close()
 }
 

@@ -72,8 +72,9 @@ func New(config Config) *Stack {
 	return s
 }
 
-// now returns the time since the stack was created. The stack measures all times with this clock.
-func (s *Stack) now() tcp.Time { return time.Since(s.epoch) }
+// now returns the time since the stack was created. The stack measures all times with this clock. Ports returns the ports in use.
+func (s *Stack) now() tcp.Time        { return time.Since(s.epoch) }
+func (s *Stack) Ports() *shared.Ports { return s.ports }
 
 // Counters returns a snapshot of all counters.
 func (s *Stack) Counters() Counters {

@@ -205,7 +205,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 	ct.inherit(t)
 	event := trace.Inherit(traceTask{t}, traceTask{ct}, c.Flags, c.Signal)
 	if c.Flags&linux.CLONE_PARENT == 0 {
-		node.ExitSignal = int32(c.Signal)
+		node.ExitSignal, node.Creator = int32(c.Signal), t.id
 	}
 	if c.Flags&linux.CLONE_CLEAR_SIGHAND != 0 {
 		signals.Exec()

@@ -15,9 +15,9 @@ func (t callTask) WaitFor(of family.Selector, w wait.Wanted, poll bool) (family.
 	p, s := t.process, t.process.system
 	for {
 		s.mu.Lock()
-		only := t.Task
-		if !w.Own {
-			only = nil
+		var only *Task
+		if w.Own {
+			only, w.Of = t.Task, t.created
 		}
 		r, some := p.tracedNews(only, of, w.Wanted)
 		used, err := &account.Usage{}, error(nil)
@@ -36,6 +36,12 @@ func (t callTask) WaitFor(of family.Selector, w wait.Wanted, poll bool) (family.
 			return r, used, errno
 		}
 	}
+}
+
+// created reports whether a child belongs to the task: its creator is the task, or has ended, and the task is the oldest.
+func (t *Task) created(creator family.PID) bool {
+	of := t.process.system.tasks[creator]
+	return of == t || (of == nil || of.process != t.process) && t == t.process.tasks[0]
 }
 
 // reap returns the resources that a reported child has used. If the child has ended, its resources are added to the

@@ -21,7 +21,7 @@ func (t *Task) endWithCore(i signal.Info) {
 	d := &core.Dump{
 		Limit: p.limits[linux.RLIMIT_CORE].Cur, FileLimit: p.limits[linux.RLIMIT_FSIZE].Cur, Aborted: make(chan struct{}),
 		PID: int32(p.node.PID), Parent: int32(p.node.Parent()), Group: int32(p.node.Group), Session: int32(p.node.Session),
-		UID: t.creds().UID, GID: t.creds().GID, Name: t.comm(), Nice: t.traits.Nice, Signal: i,
+		UID: t.creds().UID, GID: t.creds().GID, Name: t.comm(), Program: p.exe.path, Nice: t.traits.Nice, Signal: i,
 		Auxv: p.exe.places.Auxv, Arguments: p.show().Arguments, Memory: t.memory().Map,
 	}
 	p.dump = d
@@ -34,7 +34,7 @@ func (t *Task) endWithCore(i signal.Info) {
 		s.mu.Lock()
 	}
 	s.mu.Unlock()
-	flag := d.Save(t.caller.Process)
+	flag := d.Save(t.caller.Process, &s.cores)
 	s.mu.Lock()
 	p.status, p.dump = d.Status(flag), nil
 }

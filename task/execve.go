@@ -237,6 +237,7 @@ func (t *Task) become(i *image) {
 	p, s := t.process, t.process.system
 	p.system.futexes.Leave(callTask{t}, false)
 	t.clearTID()
+	locked(t, func() (uint64, linux.Errno) { p.node.ExitSignal = linux.SIGCHLD; return 0, 0 }) // before descriptors are closed, as on Linux
 	files := p.posix.Exec()
 	if i.secure {
 		p.persona.Store(0)
@@ -258,7 +259,6 @@ func (t *Task) become(i *image) {
 	p.node.Executed = true
 	p.node.Executions++
 	p.exe = i.program
-	p.node.ExitSignal = linux.SIGCHLD
 	t.setComm(i.name)
 	trace.NewProgram(traceTask{t})
 	if t.id != p.node.PID { // the thread takes the ID of the process (execve(2))

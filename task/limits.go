@@ -49,7 +49,7 @@ func (t *Task) prlimit(pid int, resource, set, get uint64) (uint64, linux.Errno)
 
 // setLimit changes a limit of a process. The caller holds System.mu. Errors: EINVAL, EPERM.
 func (t *Task) setLimit(p *Process, resource uint64, to linux.Rlimit) linux.Errno {
-	to, errno := limit.Check(resource, p.limits[resource], to, t.creds())
+	to, errno := limit.Check(resource, p.limits[resource], to, t.creds(), p.posix.OpenMax.Get())
 	if errno != 0 {
 		return errno
 	}

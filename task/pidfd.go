@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"loam/abi/linux"
+	"loam/fs"
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
@@ -63,7 +64,9 @@ var pidfdCalls = map[int]serveFunc{
 		threads, _ := locked(t, func() (uint64, linux.Errno) { return uint64(len(t.process.tasks)), 0 })
 		own := t.process.posix
 		shares := func(q *posix.Process) bool { return q != own && q.SharesPlace(own) }
-		return 0, mount.SetNS(t.caller, a, threads == 1, slices.ContainsFunc(groups{t.process.system}.List(), shares))
+		p, _, errno := t.watched(a.A1)
+		target := func() (*fs.Tree, linux.Errno) { return p.show().Tree(), t.checkInspect(p, false, linux.EPERM) }
+		return 0, mount.SetNS(t.caller, a, threads == 1, slices.ContainsFunc(groups{t.process.system}.List(), shares), errno == 0, target)
 	},
 }
 

@@ -64,7 +64,6 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 		"vmstat":  func() string { return s.figures(f).VMStat() },
 
 		"sys/kernel/threads-max": func() string { return fmt.Sprintln(limit.Default(s.config.Machine.Pages())[6].Cur * 2) },
-		"sys/fs/nr_open":         func() string { return fmt.Sprintln(limit.MaxOpenFiles) },
 	}
 	maps.Copy(files, procfs.Settings())
 	maps.Copy(files, s.ipc.Files())
@@ -74,7 +73,10 @@ func (s *System) MachineFiles(f Figures) map[string]func() string {
 
 // Settings returns the files of /proc/sys that root may write, by path below /proc, for the system of p.
 func (s *System) Settings(p *posix.Process) map[string]setting.Setting {
-	return setting.All(&s.account, p)
+	all := setting.All(&s.account, p)
+	maps.Copy(all, setting.SysV(s.ipc.Limits))
+	maps.Copy(all, setting.Processes(s.tree, &s.cores))
+	return all
 }
 
 // figures returns the figures of the machine as they are now.

@@ -12,7 +12,7 @@ import (
 func TestMachineFiles(t *testing.T) {
 	s := New(Config{Machine: &simulated{t: t, memory: memtest.NewMemory(8)}, CPUs: 2})
 	files := s.MachineFiles(Figures{})
-	for path, want := range map[string]string{"sys/kernel/pid_max": "4194304\n", "modules": "", "sys/fs/nr_open": "1048576\n"} {
+	for path, want := range map[string]string{"modules": "", "sys/kernel/ngroups_max": "65536\n"} {
 		if text := files[path]; text == nil || text() != want {
 			t.Errorf("%s is missing or is not %q", path, want)
 		}

@@ -16,6 +16,7 @@ import (
 	"loam/posix"
 	"loam/posix/credential"
 	"loam/task/account"
+	"loam/task/core"
 	"loam/task/family"
 	"loam/task/futexcall"
 	"loam/task/ipc"
@@ -60,6 +61,7 @@ type System struct {
 	killed    atomic.Int64 // number of processes that were ended because memory had run out
 	futexes   *futexcall.Objects
 	ipc       *ipc.Objects
+	cores     core.Settings
 }
 
 // New returns a system without processes. The program that calls New counts as process 1: orphans become

@@ -2,6 +2,7 @@ package task
 
 import (
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -338,12 +339,7 @@ func (p *Process) remove(t *Task, keep bool) {
 	p.creds()
 	p.lastName = p.tasks[0].comm()
 	t.signals.Exit()
-	for i, o := range p.tasks {
-		if o == t {
-			p.tasks = append(p.tasks[:i:i], p.tasks[i+1:]...)
-			break
-		}
-	}
+	p.tasks = slices.DeleteFunc(slices.Clone(p.tasks), func(o *Task) bool { return o == t })
 	if len(p.tasks) == 1 && p.alone != nil {
 		close(p.alone)
 		p.alone = nil

@@ -134,3 +134,27 @@ func TestLinuxLeases(t *testing.T) {
 	asRoot(t, "it becomes another user")
 	compareC(t, "lease")
 }
+
+// /proc/locks and /proc/PID/fdinfo show locks, leases and requests that wait as on Linux.
+func TestLinuxLocks(t *testing.T) { compareC(t, "locks") }
+
+// Settings of System V's IPC and of the network are written as on Linux, and have an effect.
+func TestLinuxLimits(t *testing.T) {
+	asRoot(t, "it creates namespaces")
+	compareC(t, "limits")
+}
+
+// setns(2) accepts the descriptor of a process as on Linux.
+func TestLinuxNamespaceOfProcess(t *testing.T) {
+	asRoot(t, "it creates namespaces")
+	compareC(t, "setns")
+}
+
+// wait4(2) and waitid(2) select children by their signal and by the thread that has created them, as on Linux.
+func TestLinuxWaits(t *testing.T) { compareC(t, "waits") }
+
+// A descriptor does not suffice to create a name for its file (linkat(2), AT_EMPTY_PATH).
+func TestLinuxLinkOfDescriptor(t *testing.T) {
+	asRoot(t, "it becomes another user")
+	compareC(t, "linkempty")
+}

@@ -21,7 +21,7 @@ const headersLine = "headers: "
 var absent = map[string]int64{"SYS_FCHMODAT2": 452, "UDPLITE_SEND_CSCOV": 10, "UDPLITE_RECV_CSCOV": 11}
 
 // renamed are the constants whose C names begin with an underscore.
-var renamed = map[string]string{"WNOTHREAD": "__WNOTHREAD", "CAPABILITY_VERSION_3": "_LINUX_CAPABILITY_VERSION_3", "SS_AUTODISARM": "(int)SS_AUTODISARM"}
+var renamed = map[string]string{"WNOTHREAD": "__WNOTHREAD", "WALL": "__WALL", "WCLONE": "__WCLONE", "CAPABILITY_VERSION_3": "_LINUX_CAPABILITY_VERSION_3", "SS_AUTODISARM": "(int)SS_AUTODISARM"}
 
 // TestConstants compiles each constant against the C headers named above it.
 func TestConstants(t *testing.T) {

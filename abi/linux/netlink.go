@@ -58,12 +58,14 @@ const (
 	RTM_GETADDR  = 22
 	RTM_GETLINK  = 18
 	RTM_GETNEIGH = 30
+	RTM_GETQDISC = 38
 	RTM_GETROUTE = 26
 	RTM_GETRULE  = 34
 	RTM_NEWADDR  = 20
 	RTM_NEWLINK  = 0x10
 	RTM_NEWNEIGH = 28
 	RTM_NEWROUTE = 24
+	RTM_NEWRULE  = 32
 
 	RTN_LOCAL     = 2
 	RTN_MULTICAST = 5
@@ -76,8 +78,20 @@ const (
 	RT_SCOPE_HOST     = 254
 	RT_SCOPE_LINK     = 253
 	RT_SCOPE_UNIVERSE = 0
+	RT_TABLE_DEFAULT  = 253
 	RT_TABLE_LOCAL    = 255
 	RT_TABLE_MAIN     = 254
+)
+
+// Attributes and actions of rules.
+//
+// headers: linux/fib_rules.h
+const (
+	FRA_PRIORITY           = 6
+	FRA_SUPPRESS_PREFIXLEN = 14
+	FRA_TABLE              = 15
+	FRA_PROTOCOL           = 21
+	FR_ACT_TO_TBL          = 1
 )
 
 // Numbers of sock_diag(7).

@@ -73,4 +73,6 @@ const (
 // headers: linux/wait.h
 const (
 	WNOTHREAD = 0x20000000
+	WALL      = 0x40000000
+	WCLONE    = 0x80000000
 )

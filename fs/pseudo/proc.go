@@ -45,6 +45,8 @@ type Process struct {
 	Descriptor  func(fd int) string
 	// ClockSource is the name of the clock source, as Linux calls it; empty: no such files.
 	ClockSource string
+	// Disks are the disks of the machine.
+	Disks []Disk
 	// Meltdown is the content of /sys/devices/system/cpu/vulnerabilities/meltdown; empty: no such file.
 	Meltdown string
 	// Somaxconn is the maximum backlog of a listener.
@@ -180,12 +182,13 @@ type Mount struct {
 func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	var a, b strings.Builder
 	number := 0
-	add := func(path, kind, name, flags string) {
+	addWith := func(path, kind, name, flags, own, super string) {
 		number++
 		path = mountEscapes.Replace(path)
 		fmt.Fprintf(&a, "%s %s %s %s 0 0\n", name, path, kind, flags)
-		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %[3]s\n", number, path, flags, kind, name)
+		fmt.Fprintf(&b, "%d 1 0:%[1]d / %s %s - %s %s %s\n", number, path, own, kind, name, super)
 	}
+	add := func(path, kind, name, flags string) { addWith(path, kind, name, flags, flags, flags) }
 	if !slices.ContainsFunc(p.Mounts, func(m Mount) bool { return m.Path == "/" }) {
 		add("/", "tmpfs", "loam", "rw")
 	}
@@ -204,7 +207,12 @@ func (p *Process) MountTables(made []fs.Mounted) (mounts, info string) {
 	add("/sys", "sysfs", "sysfs", access)
 	add(cgroupFolder, "cgroup2", "cgroup2", "ro")
 	for _, m := range made {
-		add(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags))
+		own, super := mountFlags(m.Flags), "rw"
+		if m.ReadOnly {
+			super = "ro"
+			m.Flags |= fs.ReadOnlyMount
+		}
+		addWith(m.Path, m.Kind, cmp.Or(m.Source, "none"), mountFlags(m.Flags), own, super)
 	}
 	return a.String(), b.String()
 }
@@ -300,6 +308,7 @@ func (p *Process) machine(f *FileSystem) {
 		return fmt.Sprintf("nr_free_pages %d\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize)
 	})
 	f.Fixed("diskstats", "")
+	f.File("partitions", p.partitions)
 	for _, resource := range [...]string{"cpu", "io", "memory"} {
 		f.Fixed("pressure/"+resource, noPressure)
 	}

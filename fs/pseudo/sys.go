@@ -33,6 +33,7 @@ func Sys(p Process) *FileSystem {
 		f.Fixed(dir+"current_clocksource", p.ClockSource+"\n")
 		f.Fixed(dir+"available_clocksource", p.ClockSource+" \n") // each name is followed by a space, as on Linux
 	}
+	p.disks(f)
 	p.hugePages(f)
 	for path, s := range inOrder(p.Settings) {
 		f.setting(path, s)

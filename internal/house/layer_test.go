@@ -144,7 +144,7 @@ const layers = `
 	posix/call, mem < task/vector;
 	posix, mem, task/signal < task/core; # core dumps
 	posix/call, mem < task/mount; # mount(2), fsopen(2)
-	posix, mem < task/setting; # files of /proc/sys that root may write
+	posix, mem, task/sysv, task/family, task/core < task/setting; # files of /proc/sys that root may write
 	posix/call, posix/bpf, arch/amd64, task/signal < task/seccomp;
 	posix/call, task/signal < task/clone;
 	posix/call, task/signal, task/family, task/account < task/wait;

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -13,9 +14,11 @@ import (
 // Inotify is an inotify instance (inotify(7)): its watches on files and directories, and the events
 // that have not been read yet.
 type Inotify struct {
-	all  *Watchers
-	tree *fs.Tree
-	q    file.Queue
+	all    *Watchers
+	tree   *fs.Tree
+	of     *user
+	queued int // largest number of queued events
+	q      file.Queue
 
 	mu      sync.Mutex // guards the fields below; no other lock is acquired while it is held
 	watches map[fs.Node]*watch
@@ -30,9 +33,6 @@ type watch struct {
 }
 
 const (
-	// MaxQueued limits the number of queued events (max_queued_events of proc(5)).
-	MaxQueued = 16384
-
 	inotifyHeader = 16 // size of struct inotify_event without the name, in bytes; the size of a name is a multiple of it
 
 	ofFile = uint32(fs.Accessed | fs.Modified | fs.AttrChanged | fs.ClosedWritten | fs.ClosedRead | fs.Opened)
@@ -42,15 +42,64 @@ const (
 
 // Watchers is the list of inotify instances. It is registered with the file tree while it is not empty.
 type Watchers struct {
+	// MostQueued, MostInstances and MostWatches are the settings of fs.inotify: the number of queued events of a new instance, and the numbers of
+	// instances and watches of a user.
+	MostQueued, MostInstances, MostWatches Most
+
 	mu   sync.RWMutex
 	list []*Inotify
 }
 
-// New returns an instance that watches files of a tree.
-func (w *Watchers) New(t *fs.Tree) *Inotify {
-	i := &Inotify{all: w, tree: t, watches: map[fs.Node]*watch{}}
-	w.change(t, func(l []*Inotify) []*Inotify { return append(l, i) })
-	return i
+// Most is the largest number of something. Its zero value is the default.
+type Most struct{ changed atomic.Int64 } // the complement of the number; 0: the default
+
+// Defaults of the settings.
+const (
+	defaultQueued = 16384
+	unlimited     = 1<<31 - 1
+)
+
+func (m *Most) or(usual int64) int64 {
+	if n := m.changed.Load(); n != 0 {
+		return ^n
+	}
+	return usual
+}
+
+// Set changes the number.
+func (m *Most) Set(n int64) { m.changed.Store(^n) }
+
+// Limits returns the numbers.
+func (w *Watchers) Limits() (queued, instances, watches int64) {
+	return w.MostQueued.or(defaultQueued), w.MostInstances.or(unlimited), w.MostWatches.or(unlimited)
+}
+
+// user counts the watches of all instances of a user.
+type user struct {
+	id      uint32
+	watches atomic.Int64
+}
+
+// New returns an instance of a user that watches files of a tree. Errors: EMFILE.
+func (w *Watchers) New(t *fs.Tree, id uint32) (*Inotify, linux.Errno) {
+	queued, most, _ := w.Limits()
+	i := &Inotify{all: w, tree: t, of: &user{id: id}, queued: int(queued), watches: map[fs.Node]*watch{}}
+	w.change(t, func(l []*Inotify) []*Inotify {
+		for _, o := range l {
+			if o.of.id == id {
+				i.of = o.of
+				most--
+			}
+		}
+		if most > 0 {
+			return append(l, i)
+		}
+		return l
+	})
+	if most <= 0 {
+		return nil, linux.EMFILE
+	}
+	return i, 0
 }
 
 // Len returns the number of instances.
@@ -113,6 +162,10 @@ func (i *Inotify) Buffered() int {
 }
 
 func (i *Inotify) Close() {
+	i.mu.Lock()
+	i.of.watches.Add(-int64(len(i.watches)))
+	i.watches = map[fs.Node]*watch{}
+	i.mu.Unlock()
 	i.all.change(i.tree, func(l []*Inotify) []*Inotify {
 		return slices.DeleteFunc(l, func(o *Inotify) bool { return o == i })
 	})
@@ -185,6 +238,7 @@ func (i *Inotify) enqueue(of fs.Node, e, flags, cookie uint32, name string) bool
 // forget removes a watch and queues IN_IGNORED.
 func (i *Inotify) forget(n fs.Node, w *watch) {
 	delete(i.watches, n)
+	i.of.watches.Add(-1)
 	i.put(w.number, linux.IN_IGNORED, 0, "")
 }
 
@@ -192,9 +246,9 @@ func (i *Inotify) forget(n fs.Node, w *watch) {
 // takes the place of all further events.
 func (i *Inotify) put(watch int32, mask, cookie uint32, name string) {
 	switch {
-	case len(i.waiting) > MaxQueued:
+	case len(i.waiting) > i.queued:
 		return
-	case len(i.waiting) == MaxQueued:
+	case len(i.waiting) == i.queued:
 		watch, mask, cookie, name = -1, linux.IN_Q_OVERFLOW, 0, ""
 	}
 	padded := 0
@@ -220,13 +274,18 @@ func ValidMask(mask uint32) bool {
 	return mask&linux.IN_MASK_ADD == 0 || mask&linux.IN_MASK_CREATE == 0
 }
 
-// Add adds a watch on a file, or changes the existing one. It returns the watch descriptor. Errors: EEXIST.
+// Add adds a watch on a file, or changes the existing one. It returns the watch descriptor. Errors: EEXIST; ENOSPC if
+// the user has too many watches.
 func (i *Inotify) Add(n fs.Node, mask uint32) (int, linux.Errno) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w := i.watches[n]
 	switch {
 	case w == nil:
+		if _, _, most := i.all.Limits(); i.of.watches.Add(1) > most {
+			i.of.watches.Add(-1)
+			return -1, linux.ENOSPC
+		}
 		i.last++
 		w = &watch{number: i.last}
 		i.watches[n] = w

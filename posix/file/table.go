@@ -15,6 +15,13 @@ const (
 	MaxDescriptors = chunkSize * maxChunks // largest value of RLIMIT_NOFILE
 )
 
+// Most is the setting fs.nr_open: all new descriptors are smaller. Its zero value is MaxDescriptors.
+type Most struct{ less atomic.Int64 }
+
+// Get returns the value, and Set changes it to a number of at most MaxDescriptors.
+func (m *Most) Get() int64  { return MaxDescriptors - m.less.Load() }
+func (m *Most) Set(n int64) { m.less.Store(MaxDescriptors - n) }
+
 // chunk is a part of a descriptor table, allocated on first use.
 type chunk struct {
 	slots   [chunkSize]atomic.Pointer[Description]

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"math"
 	"net/netip"
-	"sync/atomic"
 
 	"loam/abi/linux"
-	"loam/posix/credential"
 	"loam/posix/file"
 	"loam/posix/socket"
 	"loam/stack"
@@ -106,17 +104,13 @@ type Network struct {
 	stack   *stack.Stack
 	leaving leaving
 	ports   ports
-
-	// Backlog is the largest backlog of a listener (net.core.somaxconn). FirstPort is the first port that a caller without
-	// CAP_NET_BIND_SERVICE may bind (net.ipv4.ip_unprivileged_port_start).
-	Backlog, FirstPort atomic.Int64
+	Settings
 }
 
 // Init sets the stack, before the first socket, and the defaults of the settings.
 func (n *Network) Init(s *stack.Stack) {
 	n.stack = s
-	n.Backlog.Store(linux.SOMAXCONN)
-	n.FirstPort.Store(credential.FirstPort)
+	n.init()
 }
 
 // Unfinished reports whether closed connections still have data or a FIN to send.

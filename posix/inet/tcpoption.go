@@ -131,8 +131,11 @@ var (
 	maxPacing       = socket.OptionName{Level: linux.SOL_SOCKET, Name: linux.SO_MAX_PACING_RATE}
 )
 
-// longestCongestion is the maximum length of the name of a congestion control, in bytes (TCP_CA_NAME_MAX without the NUL).
-const longestCongestion = 15
+// defaultCongestion is the congestion control of the stack's connections.
+const defaultCongestion = "cubic"
+
+// LongestCongestion is the maximum length of the name of a congestion control, in bytes (TCP_CA_NAME_MAX without the NUL).
+const LongestCongestion = 15
 
 // KeepCongestion handles setting TCP_CONGESTION on a connection that cannot change its
 // congestion control. value is the option's value, and has is the name of the present
@@ -148,12 +151,12 @@ func KeepCongestion(value, has []byte) linux.Errno {
 	return 0
 }
 
-// congestionName returns the name in the value of TCP_CONGESTION, truncated to longestCongestion bytes.
+// congestionName returns the name in the value of TCP_CONGESTION, truncated to LongestCongestion bytes.
 func congestionName(value []byte) (string, linux.Errno) {
 	if len(value) == 0 {
 		return "", linux.EINVAL
 	}
-	name, _, _ := bytes.Cut(value[:min(len(value), longestCongestion)], []byte{0})
+	name, _, _ := bytes.Cut(value[:min(len(value), LongestCongestion)], []byte{0})
 	return string(name), 0
 }
 
@@ -384,7 +387,7 @@ func (s *TCPSocket) info() tcp.Info {
 	if c := s.conn.Load(); c != nil {
 		return c.Info()
 	}
-	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: "cubic"}
+	return tcp.Info{State: tcp.Closed, SndMSS: 536, PathMSS: 536, Congestion: defaultCongestion}
 }
 
 // HasNoEffect reports whether an option can be set and read on a connection of the host (posix/handed) without having an

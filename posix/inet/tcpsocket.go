@@ -40,7 +40,7 @@ func newTCP(n *Network, domain int) *TCPSocket {
 	return &TCPSocket{
 		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
 		net:  n.stack, leaving: &n.leaving, ports: &n.ports,
-		opts: stack.TCPOptions{Delay: true}, // Nagle's algorithm is on unless TCP_NODELAY is set
+		opts: n.options(),
 	}
 }
 

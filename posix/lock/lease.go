@@ -21,12 +21,13 @@ type Leases struct {
 
 	mu      sync.Mutex // guards the fields below; no other lock is acquired while it is held
 	held    map[fs.Node][]*lease
+	waiting []*Conflict   // attempts that wait, the oldest first
 	changed chan struct{} // closed when a lease ends or is weakened; created by the first waiter
 }
 
 // lease is a read lease (F_RDLCK), which conflicts with writing, or a write lease (F_WRLCK), which conflicts with every open.
 type lease struct {
-	owner  any
+	Lock   // the owner, its file and process; Write is not used
 	kind   int
 	wanted int       // what the kind must become before until, if that is not zero
 	until  time.Time // the end of the time for a weaker lease; zero: no process waits
@@ -52,16 +53,16 @@ func (l *Leases) patience() time.Duration {
 	return century
 }
 
-// Set sets the lease of an owner on a file of a tree; F_UNLCK removes it. The function notify is called, without a lock, when the lease must
-// end or be weakened. Errors: EAGAIN if another lease conflicts or, for F_UNLCK, there is no lease.
-func (l *Leases) Set(t *fs.Tree, n fs.Node, owner any, kind int, notify func()) linux.Errno {
+// Set sets the lease of an owner, with its file and process, on a file of a tree; F_UNLCK removes it. The function notify is called, without
+// a lock, when the lease must end or be weakened. Errors: EAGAIN if another lease conflicts or, for F_UNLCK, there is no lease.
+func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) linux.Errno {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire(n)
 	var own *lease
 	for _, h := range l.held[n] {
 		switch {
-		case h.owner == owner:
+		case h.Owner == of.Owner:
 			own = h
 		case kind == linux.F_WRLCK, kind == linux.F_RDLCK && !h.until.IsZero() && h.wanted == linux.F_UNLCK:
 			return linux.EAGAIN
@@ -76,7 +77,8 @@ func (l *Leases) Set(t *fs.Tree, n fs.Node, owner any, kind int, notify func()) 
 		if l.held == nil {
 			l.held = map[fs.Node][]*lease{}
 		}
-		l.held[n] = append(l.held[n], &lease{owner: owner, kind: kind, notify: notify})
+		of.number()
+		l.held[n] = append(l.held[n], &lease{Lock: of, kind: kind, notify: notify})
 		l.count.Add(1)
 	}
 	l.register(t)
@@ -128,7 +130,7 @@ func (l *Leases) Kind(n fs.Node, owner any) int {
 	l.expire(n)
 	for _, h := range l.held[n] {
 		switch {
-		case h.owner != owner:
+		case h.Owner != owner:
 		case !h.until.IsZero():
 			return h.wanted
 		default:
@@ -146,7 +148,7 @@ func (l *Leases) Release(t *fs.Tree, n fs.Node, owner any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range l.held[n] {
-		if h.owner == owner {
+		if h.Owner == owner {
 			l.weaken(n, h, linux.F_UNLCK)
 			l.register(t)
 			return
@@ -159,6 +161,7 @@ type Conflict struct {
 	leases *Leases
 	node   fs.Node
 	write  bool
+	pid    int32 // the process that waits
 }
 
 // Error implements error, and Errno converts the error for calls that do not wait.
@@ -167,7 +170,7 @@ func (c *Conflict) Errno() linux.Errno { return linux.EAGAIN }
 
 // MayOpen implements fs.Lessor.
 func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
-	c := &Conflict{l, n, flags.MayWrite()}
+	c := &Conflict{leases: l, node: n, write: flags.MayWrite()}
 	l.mu.Lock()
 	var report []func()
 	l.expire(n)
@@ -203,8 +206,17 @@ func (l *Leases) conflicting(c *Conflict) (found []*lease) {
 	return found
 }
 
-// Wait waits until no lease prevents the attempt. Errors: EINTR.
-func (c *Conflict) Wait(task file.Task) linux.Errno {
+// Wait waits until no lease prevents the attempt of a process. Errors: EINTR.
+func (c *Conflict) Wait(task file.Task, pid int32) linux.Errno {
+	l := c.leases
+	l.mu.Lock()
+	c.pid, l.waiting = pid, append(l.waiting, c)
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.waiting = slices.DeleteFunc(l.waiting, func(o *Conflict) bool { return o == c })
+	}()
 	for {
 		changed, left := c.left()
 		if changed == nil {

@@ -20,7 +20,7 @@ func TestLeases(t *testing.T) {
 		reports := 0
 		set := func(owner, kind int, want linux.Errno) {
 			t.Helper()
-			if errno := l.Set(tree, node, owner, kind, func() { reports++ }); errno != want {
+			if errno := l.Set(tree, node, Lock{Owner: owner}, kind, func() { reports++ }); errno != want {
 				t.Errorf("owner %d, lease %d: %v, want %v", owner, kind, errno, want)
 			}
 		}
@@ -29,7 +29,7 @@ func TestLeases(t *testing.T) {
 			c, ok := l.MayOpen(node, flags).(*Conflict)
 			start := time.Now()
 			if ok {
-				c.Wait(file.Task{})
+				c.Wait(file.Task{}, 0)
 			}
 			if took := time.Since(start); took != waits {
 				t.Errorf("an attempt waits for %v, want %v", took, waits)
@@ -46,7 +46,7 @@ func TestLeases(t *testing.T) {
 			t.Errorf("%d reports; leases stay", reports)
 		}
 		set(1, linux.F_WRLCK, 0)
-		time.AfterFunc(time.Second, func() { l.Set(tree, node, 1, linux.F_RDLCK, nil) })
+		time.AfterFunc(time.Second, func() { l.Set(tree, node, Lock{Owner: 1}, linux.F_RDLCK, nil) })
 		open(fs.ReadOnly, time.Second)
 		time.AfterFunc(time.Second, func() { l.Release(tree, node, 1) })
 		open(fs.ReadWrite, time.Second)

@@ -17,10 +17,18 @@ import (
 type Lock struct {
 	// Owner identifies the owner: a process (F_SETLK) or an open file description (F_OFD_SETLK, flock).
 	Owner       any
-	PID         int32 // process ID that F_GETLK reports; -1 for the lock of an open file description
+	File        File  // the open file by which the lock was set
+	PID         int32 // process ID that F_GETLK reports; NoPID for F_OFD_SETLK
 	First, Last int64
 	Write       bool
+	serial      uint64 // see newest
 }
+
+// NoPID is the process ID of a lock that belongs to an open file description (F_OFD_SETLK).
+const NoPID = -1
+
+// File is an open file in the file tree.
+type File interface{ Place() fs.Place }
 
 // Whole returns a lock on all bytes of a file.
 func Whole(owner any, write bool) Lock { return Lock{Owner: owner, Last: math.MaxInt64, Write: write} }
@@ -34,7 +42,8 @@ type Table struct {
 	count atomic.Int32 // number of locks; Release returns at once if it is 0
 	mu    sync.Mutex
 	locks map[fs.Node][]Lock
-	gone  chan struct{} // closed when a lock is released, to wake the waiters; created by the first waiter
+	queue map[fs.Node][]*Lock // locks that threads wait for, the oldest request first
+	gone  chan struct{}       // closed when a lock is released, to wake the waiters; created by the first waiter
 	// waits maps a process that waits for a lock to the owner of that lock. If several threads of a process wait, only the
 	// last one is recorded, so a deadlock among them may not be detected.
 	waits map[any]any
@@ -80,8 +89,10 @@ func (t *Table) add(n fs.Node, want Lock) {
 	for _, h := range t.locks[n] {
 		if h.Owner == want.Owner && h.Write == want.Write && h.First-1 <= want.Last && want.First-1 <= h.Last {
 			want.First, want.Last = min(want.First, h.First), max(want.Last, h.Last)
+			want.File, want.serial = h.File, h.serial
 		}
 	}
+	want.number()
 	t.cut(n, want)
 	list := t.locks[n]
 	at := len(list)
@@ -151,10 +162,16 @@ func (t *Table) cut(n fs.Node, what Lock) {
 			continue
 		}
 		if h.First < what.First {
-			list = append(list, Lock{h.Owner, h.PID, h.First, what.First - 1, h.Write})
+			left := h
+			if left.Last = what.First - 1; h.Last > what.Last {
+				left.serial = 0
+				left.number()
+			}
+			list = append(list, left)
 		}
 		if h.Last > what.Last {
-			list = append(list, Lock{h.Owner, h.PID, what.Last + 1, h.Last, h.Write})
+			h.First = what.Last + 1
+			list = append(list, h)
 		}
 	}
 	t.count.Add(int32(len(list) - len(old)))
@@ -174,20 +191,58 @@ func (t *Table) wakeWaiters() {
 // Take acquires a lock. If the lock is not available, it waits if wait is set, and otherwise returns EAGAIN. With detect, a
 // wait that would be a deadlock fails. Errors: EAGAIN, EINTR, EDEADLK.
 func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) linux.Errno {
+	gone, errno := t.try(n, want, wait && detect)
+	switch {
+	case gone == nil:
+		return 0
+	case !wait:
+		return linux.EAGAIN
+	case errno != 0:
+		return errno
+	}
+	queued := t.enqueue(n, want)
+	defer t.leave(n, queued)
 	for {
-		gone, errno := t.try(n, want, wait && detect)
-		switch {
-		case gone == nil:
-			return 0
-		case !wait:
-			return linux.EAGAIN
-		case errno != 0:
-			return errno
-		}
 		if task.Wait(gone, nil) == file.Interrupted {
 			t.stopWaiting(want.Owner)
 			return linux.EINTR
 		}
+		if gone, errno = t.try(n, want, detect); gone == nil || errno != 0 {
+			return errno
+		}
+	}
+}
+
+// Convert is like Take for a lock on the whole file. As with flock(2) on Linux, an owner that has a lock of the other type loses that
+// lock first, even if it does not get the new one.
+func (t *Table) Convert(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
+	t.mu.Lock()
+	if slices.ContainsFunc(t.locks[n], func(h Lock) bool { return h.Owner == want.Owner && h.Write != want.Write }) {
+		t.cut(n, want)
+		t.wakeWaiters()
+	}
+	t.mu.Unlock()
+	return t.Take(n, want, wait, false, task)
+}
+
+// enqueue adds a lock to the queue of its file.
+func (t *Table) enqueue(n fs.Node, want Lock) *Lock {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.queue == nil {
+		t.queue = make(map[fs.Node][]*Lock)
+	}
+	t.queue[n] = append(t.queue[n], &want)
+	return &want
+}
+
+// leave removes a lock from the queue of its file.
+func (t *Table) leave(n fs.Node, want *Lock) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queue[n] = slices.DeleteFunc(t.queue[n], func(w *Lock) bool { return w == want })
+	if len(t.queue[n]) == 0 {
+		delete(t.queue, n)
 	}
 }
 
@@ -208,9 +263,23 @@ func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
 	}
 }
 
-// Range returns the first and the last byte of l, whose start is relative to an offset. Errors: EINVAL, EOVERFLOW.
-func Range(l *linux.Flock, from int64) (first, last int64, errno linux.Errno) {
-	first = from + l.Start
+// Range returns the first and the last byte of l. Its start may be relative to the offset of an open file, or to the end of the file.
+// Errors: EINVAL, EOVERFLOW, those of offset.
+func Range(l *linux.Flock, offset func() (int64, error), attributes func() fs.Attr) (first, last int64, errno linux.Errno) {
+	first = l.Start
+	switch l.Whence {
+	case fs.SeekSet:
+	case fs.SeekCur:
+		at, err := offset()
+		if err != nil {
+			return 0, 0, file.ToErrno(err)
+		}
+		first += at
+	case fs.SeekEnd:
+		first += attributes().Size
+	default:
+		return 0, 0, linux.EINVAL
+	}
 	switch {
 	case l.Len == 0:
 		last = math.MaxInt64

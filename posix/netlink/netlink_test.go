@@ -2,7 +2,9 @@ package netlink
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"loam/abi/linux"
@@ -147,6 +149,34 @@ func TestLinkAttributes(t *testing.T) {
 	} {
 		if got, ok := AttributeOf(attributes, typ); !ok || string(got) != want {
 			t.Errorf("attribute %d is %q, want %q", typ, got, want)
+		}
+	}
+}
+
+// The rules of policy routing are those of Linux 6.18 in a new network namespace, byte for byte. There are no queueing disciplines.
+func TestRules(t *testing.T) {
+	net := stack.New(stack.Config{Shards: 1})
+	defer net.Close()
+	s, _ := New(net, new(file.Serial), 7, linux.SOCK_RAW, linux.NETLINK_ROUTE, nil)
+	const end, tail = "00000000", "08000e00ffffffff0500150002000000"
+	inet := []string{"02000000ff0000010000000008000f00ff000000" + tail, "02000000fe0000010000000008000f00fe000000" + tail + "08000600fe7f0000",
+		"02000000fd0000010000000008000f00fd000000" + tail + "08000600ff7f0000"}
+	inet6 := []string{"0a000000ff0000010000000008000f00ff000000" + tail, "0a000000fe0000010000000008000f00fe000000" + tail + "08000600fe7f0000"}
+	for _, test := range []struct {
+		request, family byte
+		want            []string
+	}{
+		{linux.RTM_GETRULE, linux.AF_UNSPEC, slices.Concat(inet, inet6, []string{end})},
+		{linux.RTM_GETRULE, linux.AF_INET, append(slices.Clone(inet), end)}, {linux.RTM_GETRULE, linux.AF_INET6, append(slices.Clone(inet6), end)},
+		{linux.RTM_GETRULE, 7, []string{"9fffffff"}}, {linux.RTM_GETQDISC, 0, []string{end}},
+	} {
+		request := []byte{28, 0, 0, 0, test.request, 0, 1, 3, 1, 0, 0, 0, 0, 0, 0, 0, test.family, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		var got []string
+		for _, m := range messages(t, s, request) {
+			got = append(got, hex.EncodeToString(m[linux.NLMSG_HDRLEN:]))
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("request %d, family %d: %q, want %q", test.request, test.family, got, test.want)
 		}
 	}
 }

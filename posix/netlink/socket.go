@@ -168,7 +168,9 @@ func (s *Socket) serve(h syscall.NlMsghdr, body []byte) [][]byte {
 	case h.Type == linux.RTM_GETNEIGH && dump:
 		describeNeighbours(s.net, &r, body)
 	case h.Type == linux.RTM_GETRULE && dump:
-		// RTM_NEWRULE and similar requests: the stack has no rules to list
+		r.finish(describeRules(&r, body))
+		return r.datagrams
+	case h.Type == linux.RTM_GETQDISC && dump: // frames are not queued between the stack and a device
 	case h.Type < linux.RTM_BASE:
 		return nil // nothing is done for control messages, such as NLMSG_NOOP
 	case dump || h.Type&3 == 2: // a GET request of a type that is not supported

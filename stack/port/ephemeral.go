@@ -25,7 +25,7 @@ const offsetPlaces = 1024
 // ephemeral returns a port for the connection f, whose local port is 0. No program has bound the port, and no
 // connection from it to the same peer exists. It returns false if no port is left.
 func (t *Table) ephemeral(f flow) (uint16, bool) {
-	if t.peers[f] >= t.count { // all ephemeral ports have a connection to this peer, so a search would find none
+	if !t.changed && t.peers[f] >= t.count { // all ephemeral ports have a connection to this peer, so a search would find none
 		return 0, false
 	}
 	h := t.hash(f)

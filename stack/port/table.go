@@ -29,6 +29,7 @@ type Config struct {
 type Table struct {
 	first   uint16
 	count   uint64 // number of ephemeral ports
+	changed bool   // SetRange was called: peers may count connections from ports outside of the range
 	ports   map[number]*portState
 	flows   map[flow]struct{}
 	peers   map[flow]uint64 // number of connections from ephemeral ports to each peer; the key is a flow with local port 0
@@ -89,6 +90,13 @@ func NewTable(c Config) *Table {
 	}
 	t.key = siphash.Key{K0: t.random.Uint64(), K1: t.random.Uint64()}
 	return t
+}
+
+// Range returns the range of ephemeral ports, and SetRange changes it for later calls. first is not above last.
+func (t *Table) Range() (first, last uint16) { return t.first, t.first + uint16(t.count-1) }
+
+func (t *Table) SetRange(first, last uint16) {
+	t.first, t.count, t.changed = first, uint64(last-first)+1, true
 }
 
 // Local returns the local address and port.

@@ -24,6 +24,19 @@ func NewPorts() *Ports {
 	return &Ports{table: port.NewTable(port.Config{Seed: seed})}
 }
 
+// Range returns the range of ephemeral ports, and SetRange changes it.
+func (p *Ports) Range() (first, last uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.table.Range()
+}
+
+func (p *Ports) SetRange(first, last uint16) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.table.SetRange(first, last)
+}
+
 // Bind reserves a local address and port; port 0 selects a free one. Errors: socket.ErrInUse.
 func (p *Ports) Bind(proto wire.Protocol, local netip.AddrPort, o port.Options) (*port.Binding, error) {
 	p.mu.Lock()

@@ -15,7 +15,7 @@ import (
 type Dump struct {
 	PID, Parent, Group, Session int32
 	UID, GID                    uint32
-	Name                        string
+	Name, Program               string // the name of the process, and the path of its program
 	Nice                        int
 	Signal                      signal.Info // the signal that has ended the process
 	Auxv                        []byte

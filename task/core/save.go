@@ -7,19 +7,16 @@ import (
 	"loam/task/signal"
 )
 
-// name is the name of the file in the working folder (/proc/sys/kernel/core_pattern).
-const name = "core"
-
 // Least is the smallest limit of the size (RLIMIT_CORE) with which a core dump is written, in bytes.
 const Least = mem.PageSize
 
-// Save writes the dump to the file core in the working folder of a process, whose rights apply. It replaces an earlier file. It
-// returns the bit of the process's status that reports a core dump; 0 if there is none. The file has no descriptor: a process that shares the table of descriptors cannot exchange it.
-func (d *Dump) Save(process *posix.Process) (flag int32) {
+// Save writes the dump to the file that the settings name, in the working folder of a process, whose rights apply. It replaces an earlier
+// file. It returns the bit of the process's status that reports a core dump; 0 if there is none. The file has no descriptor: a process that shares the table of descriptors cannot exchange it.
+func (d *Dump) Save(process *posix.Process, s *Settings) (flag int32) {
 	if d.aborted() {
 		return 0
 	}
-	v := process.View()
+	v, name := process.View(), d.name(s, process.Uname().Nodename)
 	v.Unlink(v.Dir, name) // if there is an earlier file that cannot be removed, Open fails
 	f, err := v.Open(v.Dir, name, fs.Create|fs.Exclusive|fs.ReadWrite|fs.NoFollow, 0o600)
 	if err != nil {

@@ -74,7 +74,7 @@ func TestDumpOfHoles(t *testing.T) {
 		}
 	}
 	used := d.memory.Used()
-	if d.Save(d.process) != signal.CoreFlag || d.memory.Used() != used {
+	if d.Save(d.process, new(core.Settings)) != signal.CoreFlag || d.memory.Used() != used {
 		t.Fatalf("no dump, or %d pages instead of %d", d.memory.Used(), used)
 	}
 	f, err := elf.NewFile(d.file(t))
@@ -103,7 +103,7 @@ func TestDumpOfHoles(t *testing.T) {
 func TestAbort(t *testing.T) {
 	d := newDumped(1 << 20)
 	d.Arguments = func() []byte { d.Abort(); d.Abort(); return nil }
-	if d.Save(d.process) != 0 || d.file(t).Attr().Size > mem.PageSize {
+	if d.Save(d.process, new(core.Settings)) != 0 || d.file(t).Attr().Size > mem.PageSize {
 		t.Error("the dump went on")
 	}
 	if got := d.Status(0); got != int32(signal.Kill) {
@@ -115,7 +115,7 @@ func TestAbort(t *testing.T) {
 	d = newDumped(1 << 20)
 	d.Abort()
 	v := d.process.View()
-	if _, err := v.Open(v.Dir, "core", 0, 0); d.Save(d.process) != 0 || err == nil {
+	if _, err := v.Open(v.Dir, "core", 0, 0); d.Save(d.process, new(core.Settings)) != 0 || err == nil {
 		t.Error("a dump that was aborted before has a file")
 	}
 	(*core.Dump)(nil).Abort()
@@ -144,7 +144,7 @@ func TestLargeListOfFiles(t *testing.T) {
 			path = fmt.Sprintf("/%s%d", strings.Repeat("x", 4000), i)
 			d.mmap(t, mem.Request{Length: mem.PageSize, Prot: mem.Read, Flags: mem.MapPrivate, Object: mem.NewFixed(mem.Label{Path: path, Inode: 1}, d.memory.Zero())})
 		}
-		if d.Save(d.process) == 0 {
+		if d.Save(d.process, new(core.Settings)) == 0 {
 			t.Fatal("no dump")
 		}
 		if got := strings.Contains(d.notes(t), path+"\x00"); got != there {
@@ -166,7 +166,7 @@ func TestDumpEndsAtLimits(t *testing.T) {
 		for i := range uint64(1 << 20 / mem.PageSize) {
 			d.tables.Store(d.Memory, at+i*mem.PageSize, 1)
 		}
-		if d.Save(d.process) == 0 {
+		if d.Save(d.process, new(core.Settings)) == 0 {
 			t.Errorf("%s: no dump", name)
 		}
 		if size := d.file(t).Attr().Size; size == 0 || size > 128<<10 {

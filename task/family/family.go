@@ -43,6 +43,8 @@ type Process struct {
 	Foster bool
 	// ExitSignal is the signal at the end that clone(2) has named; 0: none. The method EndSignal returns the signal that is sent.
 	ExitSignal int32
+	// Creator is the thread that has created the process; 0 if another process has adopted it.
+	Creator PID
 	// Executions is the number of programs that the process has executed.
 	Executions uint64
 	// Held is set if the end of the process is not yet reported to its parent, because a tracer sees it first (ptrace(2)).
@@ -79,6 +81,7 @@ type Tree struct {
 	processes map[PID]*Process
 	names     map[PID]int // for each number, how many times it is used as a process, as a process's group or as its session
 	last      PID
+	less      atomic.Int64 // MaxPID minus the setting kernel.pid_max
 	init      *Process
 }
 
@@ -106,7 +109,7 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 	}
 	child := &Process{PID: pid, Group: p.Group, Session: p.Session, NoZombies: p.NoZombies, ExitSignal: linux.SIGCHLD, exitsTo: p.Executions, parent: parent}
 	if sibling {
-		child.adopted, child.ExitSignal, child.exitsTo = p.adopted, p.ExitSignal, p.exitsTo
+		child.adopted, child.ExitSignal, child.exitsTo, child.Creator = p.adopted, p.ExitSignal, p.exitsTo, p.Creator
 	}
 	child.parentID.Store(int32(parent.PID))
 	parent.children = append(parent.children, child)
@@ -119,10 +122,18 @@ func (t *Tree) Fork(p *Process, sibling bool) (*Process, error) {
 // boot.
 const reserved PID = 300
 
+// Most returns the setting kernel.pid_max: all new numbers are smaller. SetMost changes it. Any goroutine may call them.
+func (t *Tree) Most() int64     { return int64(MaxPID) - t.less.Load() }
+func (t *Tree) SetMost(n int64) { t.less.Store(int64(MaxPID) - n) }
+
+// LeastMost is the smallest value of kernel.pid_max.
+const LeastMost = int64(reserved) + 1
+
 // number returns the next free number.
 func (t *Tree) number() (PID, bool) {
-	for range MaxPID {
-		if t.last++; t.last >= MaxPID {
+	most := PID(t.Most())
+	for range most {
+		if t.last++; t.last >= most {
 			t.last = reserved
 		}
 		if t.names[t.last] == 0 {

@@ -24,7 +24,7 @@ func (t *Tree) Exit(p *Process, status int32) (e Ended) {
 	p.zombie, p.status, p.news, p.stopped = true, status, Nothing, false
 	reaper := t.reaper(p)
 	for _, c := range p.children {
-		c.parent, c.adopted = reaper, true
+		c.parent, c.adopted, c.Creator = reaper, true, 0
 		c.parentID.Store(int32(reaper.PID))
 		reaper.children = append(reaper.children, c)
 		e.Orphans = append(e.Orphans, c)
@@ -128,6 +128,15 @@ type Selector PID
 type Wanted struct {
 	Exited, Stopped, Continued bool
 	Keep                       bool // WNOWAIT: the event is not consumed, and a later wait can report it again
+	All, Clones                bool // __WALL: all children, also clones; __WCLONE: only clones
+	// Of reports whether the wait is for children of a thread (__WNOTHREAD). nil: for those of all threads.
+	Of func(creator PID) bool
+}
+
+// wants reports whether a wait is for a child. A clone is a child that sends another signal than SIGCHLD at its end, or none.
+func (w *Wanted) wants(c *Process) bool {
+	clone := c.ExitSignal != linux.SIGCHLD && !c.adopted
+	return (w.All || clone == w.Clones) && (w.Of == nil || w.Of(c.Creator))
 }
 
 // Report is the result of a wait.
@@ -142,7 +151,7 @@ type Report struct {
 func (t *Tree) Wait(caller *Process, s Selector, w Wanted) (Report, error) {
 	some := false
 	for _, c := range caller.children {
-		if !s.selects(caller, c) {
+		if !s.selects(caller, c) || !w.wants(c) {
 			continue
 		}
 		some = true

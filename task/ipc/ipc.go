@@ -6,7 +6,6 @@ package ipc
 
 import (
 	"encoding/binary"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -142,7 +141,14 @@ func (i *Objects) Leave(pid int32) {
 	}
 }
 
-// Files returns the files of /proc about the objects and their limits.
+// Limits calls f with the limits, which f may change.
+func (i *Objects) Limits(f func(*sysv.Limits)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f(&i.state.Limits)
+}
+
+// Files returns the files of /proc about the objects.
 func (i *Objects) Files() map[string]func() string {
 	text := func(f func() string) func() string {
 		return func() string {
@@ -151,16 +157,8 @@ func (i *Objects) Files() map[string]func() string {
 			return f()
 		}
 	}
-	fixed := func(values ...any) func() string { return func() string { return fmt.Sprintln(values...) } }
 	return map[string]func() string{
 		"sysvipc/shm": text(i.state.SegmentText), "sysvipc/sem": text(i.state.SetText), "sysvipc/msg": text(i.state.QueueText),
-
-		"sys/kernel/shmmax": fixed(uint64(sysv.MaxSegmentSize)), "sys/kernel/shmall": fixed(uint64(sysv.MaxSegmentPages)),
-		"sys/kernel/shmmni": fixed(sysv.MaxSegments), "sys/kernel/msgmax": fixed(sysv.MaxMessage),
-		"sys/kernel/msgmnb": fixed(sysv.MaxQueueBytes), "sys/kernel/msgmni": fixed(sysv.MaxQueues),
-		"sys/kernel/sem": func() string {
-			return fmt.Sprintf("%d\t%d\t%d\t%d\n", sysv.MaxInSet, sysv.MaxSemaphores, sysv.MaxOperations, sysv.MaxSets)
-		},
 	}
 }
 

@@ -15,8 +15,14 @@ const typeSize = 8
 
 // msgsnd implements msgsnd(2).
 func msgsnd(t task, a call.Args) (uint64, linux.Errno) {
-	if int64(a.A3) < 0 || a.A3 > sysv.MaxMessage {
+	const bound = 16 << 20 // bounds the memory of a message
+	limit := 0
+	t.objects.Limits(func(l *sysv.Limits) { limit = l.Message })
+	switch {
+	case a.A3 > uint64(limit):
 		return 0, linux.EINVAL
+	case a.A3 > bound:
+		return 0, linux.ENOMEM
 	}
 	b := make([]byte, typeSize+a.A3)
 	if errno := t.Memory().Read(b[:typeSize], a.A2); errno != 0 {
@@ -109,7 +115,7 @@ func msgctl(t task, a call.Args) (uint64, linux.Errno) {
 		return t.with(func(s *sysv.State, c sysv.Caller) (uint64, linux.Errno) {
 			q, errno := s.Queue(c, int32(a.A1), 0)
 			if errno == 0 {
-				errno = q.SetLimit(c, uid, gid, mode, limit)
+				errno = s.SetLimit(q, c, uid, gid, mode, limit)
 			}
 			return 0, errno
 		})
@@ -127,14 +133,15 @@ func msgctl(t task, a call.Args) (uint64, linux.Errno) {
 
 // msgInfo implements IPC_INFO and MSG_INFO.
 func (t task) msgInfo(at uint64, now bool) (uint64, linux.Errno) {
-	const size, segmentBytes, segments, pool = 32, 16, 0xffff, sysv.MaxQueues * (sysv.MaxQueueBytes >> 10)
+	const size, segmentBytes, segments = 32, 16, 0xffff
 	b := make([]byte, size)
 	highest, errno := t.with(func(s *sysv.State, _ sysv.Caller) (uint64, linux.Errno) {
 		count, messages, bytes, highest := s.QueueTotals()
 		if !now {
-			count, messages, bytes = pool, sysv.MaxQueueBytes, sysv.MaxQueueBytes
+			d := sysv.Defaults() // these fields do not depend on the settings
+			count, messages, bytes = d.Queues*(d.QueueBytes>>10), d.QueueBytes, uint64(d.QueueBytes)
 		}
-		putInts(b, count, messages, sysv.MaxMessage, sysv.MaxQueueBytes, sysv.MaxQueues, segmentBytes, int(bytes), segments)
+		putInts(b, count, messages, s.Limits.Message, s.Limits.QueueBytes, s.Limits.Queues, segmentBytes, int(bytes), segments)
 		return uint64(highest), 0
 	})
 	if errno == 0 {

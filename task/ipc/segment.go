@@ -215,7 +215,8 @@ func (t task) shmInfo(at uint64, now bool) (uint64, linux.Errno) {
 			b = b[:totals]
 			putWords(b, uint64(count), pages, resident)
 		} else {
-			putWords(b, sysv.MaxSegmentSize, least, sysv.MaxSegments, sysv.MaxSegments, sysv.MaxSegmentPages)
+			n := uint64(s.Limits.Segments)
+			putWords(b, s.Limits.SegmentSize, least, n, n, s.Limits.SegmentPages)
 		}
 		return uint64(highest), 0
 	})

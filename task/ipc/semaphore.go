@@ -13,12 +13,16 @@ import (
 
 // semop implements semop(2) and semtimedop(2).
 func (t task) semop(a call.Args, most time.Duration) (uint64, linux.Errno) {
-	n := uint32(a.A3)
+	const bound = 1 << 16 // bounds the memory of a call
+	n, limit := uint32(a.A3), 0
+	t.objects.Limits(func(l *sysv.Limits) { limit = l.Operations })
 	switch {
 	case n == 0:
 		return 0, linux.EINVAL
-	case n > sysv.MaxOperations:
+	case n > uint32(limit):
 		return 0, linux.E2BIG
+	case n > bound:
+		return 0, linux.ENOMEM
 	}
 	b := make([]byte, n*semOpSize)
 	if errno := t.Memory().Read(b, a.A2); errno != 0 {
@@ -105,9 +109,11 @@ func semctl(t task, a call.Args) (uint64, linux.Errno) {
 // semInfo implements IPC_INFO and SEM_INFO.
 func (t task) semInfo(at uint64, now bool) (uint64, linux.Errno) {
 	var count, semaphores int
+	var l sysv.Limits
 	highest, errno := t.with(func(s *sysv.State, _ sysv.Caller) (uint64, linux.Errno) {
 		var highest int32
 		count, semaphores, highest = s.SetTotals()
+		l = s.Limits
 		return uint64(highest), 0
 	})
 	const undoSize, intSize, ints = 20, 4, 10
@@ -116,8 +122,8 @@ func (t task) semInfo(at uint64, now bool) (uint64, linux.Errno) {
 		used, most = count, semaphores
 	}
 	b := make([]byte, ints*intSize)
-	putInts(b, sysv.MaxSemaphores, sysv.MaxSets, sysv.MaxSemaphores, sysv.MaxSemaphores, sysv.MaxInSet, sysv.MaxOperations,
-		sysv.MaxOperations, used, sysv.MaxValue, most)
+	d := sysv.Defaults() // some fields do not depend on the settings
+	putInts(b, d.Semaphores, l.Sets, l.Semaphores, d.Semaphores, l.InSet, l.Operations, d.Operations, used, sysv.MaxValue, most)
 	if errno == 0 {
 		errno = t.Memory().Write(at, b)
 	}

@@ -8,7 +8,7 @@ import (
 	"loam/posix/credential"
 )
 
-// MaxOpenFiles bounds RLIMIT_NOFILE (/proc/sys/fs/nr_open).
+// MaxOpenFiles is the default of RLIMIT_NOFILE's hard limit, and of fs.nr_open.
 const MaxOpenFiles = 1 << 20
 
 // Set holds the limits of a process, by resource.
@@ -44,12 +44,12 @@ func May(own, other *credential.Set) bool {
 }
 
 // Check returns the new limit of a resource, if a thread with the credentials own may
-// replace the old limit by a new one (the parameter to). Errors: EINVAL, EPERM.
-func Check(resource uint64, old, to linux.Rlimit, own *credential.Set) (linux.Rlimit, linux.Errno) {
+// replace the old limit by a new one (the parameter to). mostFiles is the setting fs.nr_open. Errors: EINVAL, EPERM.
+func Check(resource uint64, old, to linux.Rlimit, own *credential.Set, mostFiles int64) (linux.Rlimit, linux.Errno) {
 	switch {
 	case to.Cur > to.Max:
 		return old, linux.EINVAL
-	case resource == linux.RLIMIT_NOFILE && to.Max > MaxOpenFiles,
+	case resource == linux.RLIMIT_NOFILE && to.Max > uint64(mostFiles),
 		to.Max > old.Max && !own.Has(linux.CAP_SYS_RESOURCE):
 		return old, linux.EPERM
 	}

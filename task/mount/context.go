@@ -21,7 +21,8 @@ type context struct {
 	kind     string
 	source   string
 	options  []string
-	readOnly bool
+	readOnly bool // see access
+	access   bool // the parameter ro or rw was set since the file system was changed last
 	phase    phase
 	root     fs.Place // root of the new mount, or of the mount that fspick has found
 }
@@ -187,7 +188,7 @@ func (x *context) set(command int, key, value string) linux.Errno {
 	case x.phase != parameters && x.phase != changing:
 		return linux.EBUSY
 	case key == "ro" || key == "rw":
-		x.readOnly = key == "ro"
+		x.readOnly, x.access = key == "ro", true
 		return 0
 	case slices.Contains([]string{"sync", "async", "dirsync", "lazytime", "nolazytime", "mand", "nomand"}, key): // without effect
 		return 0
@@ -220,30 +221,27 @@ func (x *context) create(c call.Caller) linux.Errno {
 	if about.Source == "" {
 		about.Source = "none"
 	}
-	if x.readOnly {
-		about.Flags = fs.ReadOnlyMount
-	}
+	tree := c.Process.View().Tree
 	var errno linux.Errno
-	x.root, errno = newMount(c.Process, c.Process.View().Tree, about, strings.Join(x.options, ","))
-	x.phase = created
-	if errno != 0 {
+	x.root, errno = newMount(c.Process, tree, about, strings.Join(x.options, ","))
+	if x.phase = created; errno != 0 {
 		x.phase = failed
+	} else if x.readOnly {
+		tree.SetReadOnly(x.root, true)
 	}
 	return errno
 }
 
-// reconfigure makes a mount read-only or writable. Errors: EBUSY, EPERM.
+// reconfigure makes a file system read-only or writable, for all its mounts. Errors: EBUSY, EPERM.
 func (x *context) reconfigure(c call.Caller) linux.Errno {
 	switch {
 	case x.phase != changing:
 		return linux.EBUSY
 	case !c.Process.May(linux.CAP_SYS_ADMIN):
 		return linux.EPERM
+	case !x.access:
+		return 0
 	}
-	return file.ToErrno(c.Process.View().Tree.SetFlags(x.root, false, func(f fs.MountFlags) fs.MountFlags {
-		if x.readOnly {
-			return f | fs.ReadOnlyMount
-		}
-		return f &^ fs.ReadOnlyMount
-	}))
+	x.access = false
+	return file.ToErrno(c.Process.View().Tree.SetReadOnly(x.root, x.readOnly))
 }

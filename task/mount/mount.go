@@ -70,7 +70,11 @@ func mount(p *posix.Process, source, target, kind string, flags uint64, data str
 	about := fs.Mounted{Source: source, Kind: kind, Flags: mountFlags(flags), Path: pathOf(v, at, target)}
 	switch {
 	case flags&linux.MS_REMOUNT != 0:
-		return file.ToErrno(v.Tree.Remount(at, about.Flags))
+		err := v.Tree.Remount(at, about.Flags)
+		if err == nil && flags&linux.MS_BIND == 0 {
+			err = v.Tree.SetReadOnly(at, flags&linux.MS_RDONLY != 0)
+		}
+		return file.ToErrno(err)
 	case flags&(linux.MS_BIND|linux.MS_MOVE) != 0:
 		return fromPlace(p, about, at, flags&linux.MS_BIND != 0)
 	case flags&propagation != 0: // without namespaces, no mount is propagated
@@ -81,6 +85,9 @@ func mount(p *posix.Process, source, target, kind string, flags uint64, data str
 	place, errno := newMount(p, v.Tree, about, data)
 	if errno != 0 {
 		return errno
+	}
+	if isMemory(kind) {
+		v.Tree.SetReadOnly(place, flags&linux.MS_RDONLY != 0)
 	}
 	return attach(v.Tree, place, at, about.Path)
 }

@@ -6,8 +6,6 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix/credential"
-	"loam/posix/event"
-	"loam/task/family"
 )
 
 // Settings returns files of /proc/sys, by path below /proc, whose content does not change. They cannot be written: task/setting has the
@@ -18,19 +16,13 @@ func Settings() map[string]func() string {
 		files["sys/"+path] = func() string { return fmt.Sprintln(value) }
 	}
 	for path, value := range map[string]any{
-		"kernel/cap_last_cap":           linux.CAP_LAST_CAP,
-		"kernel/core_pattern":           "core",
-		"kernel/core_uses_pid":          0,
-		"kernel/ngroups_max":            credential.MaxGroups,
-		"kernel/pid_max":                family.MaxPID,
-		"kernel/randomize_va_space":     2, // stack, mappings and heap
-		"vm/mmap_min_addr":              mem.DefaultFloor,
-		"vm/swappiness":                 60,
-		"fs/inotify/max_queued_events":  event.MaxQueued,
-		"fs/inotify/max_user_instances": unlimited,
-		"fs/inotify/max_user_watches":   unlimited,
-		"net/ipv4/ip_forward":           0,
-		"net/ipv6/bindv6only":           0,
+		"kernel/cap_last_cap":       linux.CAP_LAST_CAP,
+		"kernel/ngroups_max":        credential.MaxGroups,
+		"kernel/randomize_va_space": 2, // stack, mappings and heap
+		"vm/mmap_min_addr":          mem.DefaultFloor,
+		"vm/swappiness":             60,
+		"net/ipv4/ip_forward":       0,
+		"net/ipv6/bindv6only":       0,
 
 		"user/max_user_namespaces":   0, // namespaces of these kinds cannot be created
 		"user/max_pid_namespaces":    0,

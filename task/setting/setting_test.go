@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"maps"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix"
+	"loam/task/core"
+	"loam/task/family"
+	"loam/task/sysv"
 )
 
 // The number at the beginning of a text is read as proc_dointvec of Linux does. TestLinuxSettings of package unikernel compares more texts
@@ -51,7 +55,12 @@ func TestInteger(t *testing.T) {
 func TestAll(t *testing.T) {
 	var account mem.Account
 	p := posix.New(posix.Options{})
+	tree, _ := family.New()
+	var cores core.Settings
+	limits := sysv.Defaults()
 	settings := All(&account, p)
+	maps.Copy(settings, Processes(tree, &cores))
+	maps.Copy(settings, SysV(func(f func(*sysv.Limits)) { f(&limits) }))
 	for path, s := range settings {
 		if _, err := os.Stat("/proc/" + path); err != nil {
 			t.Errorf("on Linux: %v", err)
@@ -64,6 +73,9 @@ func TestAll(t *testing.T) {
 	for path, text := range map[string]string{
 		"kernel/hostname": "name\n", "vm/overcommit_memory": "2\n", "vm/overcommit_ratio": "0\n", "vm/max_map_count": "262144\n",
 		"net/core/somaxconn": "65535\n", "net/ipv4/ip_unprivileged_port_start": "80\n", "fs/pipe-max-size": "8192\n", "fs/pipe-user-pages-soft": "0\n",
+		"kernel/pid_max": "301\n", "kernel/core_pattern": "/tmp/%e.%p\n", "kernel/core_uses_pid": "1\n", "kernel/sem": "1\t2\t3\t4\n",
+		"fs/nr_open": "1024\n", "fs/inotify/max_queued_events": "1\n", "fs/inotify/max_user_instances": "2\n",
+		"fs/inotify/max_user_watches": "3\n", "net/ipv4/tcp_congestion_control": "bbr\n",
 	} {
 		if _, err := settings["sys/"+path].Set(text, 0); err != nil || settings["sys/"+path].Text() != text {
 			t.Errorf("%s: %v, %q", path, err, settings["sys/"+path].Text())
@@ -73,9 +85,16 @@ func TestAll(t *testing.T) {
 		p.Inet().Backlog.Load() != 65535 || p.Inet().FirstPort.Load() != 80 || p.Pipes().MaxSize() != 8192 || p.Pipes().SoftPages() != 0 {
 		t.Error("a value has no effect")
 	}
+	queued, instances, watches := p.Watchers().Limits()
+	if tree.Most() != 301 || cores.Pattern() != "/tmp/%e.%p" || cores.UsesPID.Load() != 1 || limits.Operations != 3 || p.MostFiles() != 1024 ||
+		queued != 1 || instances != 2 || watches != 3 || p.Inet().Congestion() != "bbr" {
+		t.Error("a value has no effect")
+	}
 	for path, text := range map[string]string{
 		"vm/overcommit_memory": "3", "vm/max_map_count": "-1", "net/ipv4/ip_unprivileged_port_start": "65536", "net/core/somaxconn": "2147483648",
 		"fs/pipe-max-size": "-0", "fs/pipe-user-pages-soft": " -0\n", "fs/pipe-user-pages-hard": "-0x0",
+		"kernel/pid_max": "300", "kernel/core_pattern": "|/bin/cat", "fs/nr_open": "63", "fs/inotify/max_user_watches": "-1",
+		"kernel/shmmax": "18446744073709551616", "net/ipv4/ip_local_port_range": "1 2",
 	} {
 		if _, err := settings["sys/"+path].Set(text, 0); err != linux.EINVAL {
 			t.Errorf("%s: %s is accepted: %v", path, text, err)

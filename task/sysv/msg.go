@@ -8,13 +8,6 @@ import (
 	"loam/abi/linux"
 )
 
-// Limits of message queues: Linux's defaults (/proc/sys/kernel/msgmax, msgmnb, msgmni).
-const (
-	MaxMessage    = 8192  // maximum size of a message in bytes
-	MaxQueueBytes = 16384 // maximum size of all messages of a new queue in bytes
-	MaxQueues     = 32000
-)
-
 // Queue is a message queue.
 type Queue struct {
 	Permissions
@@ -39,7 +32,7 @@ func (q *Queue) Len() int { return len(q.messages) }
 // GetQueue implements msgget(2). Errors: ENOENT, EEXIST, EACCES, ENOSPC.
 func (s *State) GetQueue(c Caller, key int32, flags int) (int32, linux.Errno) {
 	return s.queues.get(c, key, flags, func(*Queue) linux.Errno { return 0 }, func(p Permissions) (*Queue, linux.Errno) {
-		return &Queue{Permissions: p, Changed: c.Now, Limit: MaxQueueBytes}, 0
+		return &Queue{Permissions: p, Changed: c.Now, Limit: uint64(s.Limits.QueueBytes)}, 0
 	})
 }
 
@@ -76,8 +69,8 @@ func (s *State) RemoveQueue(c Caller, q *Queue) linux.Errno {
 }
 
 // SetLimit changes owner, mode and the maximum number of bytes of a queue (IPC_SET). Errors: EPERM.
-func (q *Queue) SetLimit(c Caller, uid, gid, mode uint32, limit uint64) linux.Errno {
-	if limit > MaxQueueBytes && !c.Has(linux.CAP_SYS_RESOURCE) {
+func (s *State) SetLimit(q *Queue, c Caller, uid, gid, mode uint32, limit uint64) linux.Errno {
+	if limit > uint64(s.Limits.QueueBytes) && !c.Has(linux.CAP_SYS_RESOURCE) {
 		return linux.EPERM
 	}
 	if errno := q.Set(c, uid, gid, mode); errno != 0 {
@@ -114,7 +107,7 @@ func (s *State) CancelMessage(id int32, w *Waiter) {
 // Send implements msgsnd(2). If the queue is full, it returns a Waiter; when that is woken, the caller tries again. Errors:
 // EINVAL, EACCES, EAGAIN.
 func (s *State) Send(c Caller, id int32, m Message, flags int, wake func()) (*Waiter, linux.Errno) {
-	if m.Type < 1 || len(m.Text) > MaxMessage {
+	if m.Type < 1 || len(m.Text) > s.Limits.Message {
 		return nil, linux.EINVAL
 	}
 	q, errno := s.Queue(c, id, mayWrite)

@@ -8,14 +8,11 @@ import (
 	"loam/abi/linux"
 )
 
-// Limits of semaphores: Linux's defaults (/proc/sys/kernel/sem).
-const (
-	MaxInSet      = 32000
-	MaxSemaphores = MaxInSet * MaxSets
-	MaxOperations = 500
-	MaxSets       = 32000
-	MaxValue      = 32767
-)
+// MaxValue is the largest value of a semaphore.
+const MaxValue = 32767
+
+// most bounds the memory of a set: the number of its semaphores.
+const most = 1 << 20
 
 // Set is a set of semaphores.
 type Set struct {
@@ -58,7 +55,7 @@ type Operation struct {
 
 // GetSet implements semget(2). Errors: EINVAL, ENOSPC, ENOENT, EEXIST, EACCES.
 func (s *State) GetSet(c Caller, key int32, count, flags int) (int32, linux.Errno) {
-	if count < 0 || count > MaxInSet {
+	if count < 0 || count > s.Limits.InSet {
 		return 0, linux.EINVAL
 	}
 	return s.sets.get(c, key, flags, func(t *Set) linux.Errno {
@@ -67,8 +64,14 @@ func (s *State) GetSet(c Caller, key int32, count, flags int) (int32, linux.Errn
 		}
 		return 0
 	}, func(p Permissions) (*Set, linux.Errno) {
-		if count == 0 {
+		_, all, _ := s.SetTotals()
+		switch {
+		case count == 0:
 			return nil, linux.EINVAL
+		case all+count > s.Limits.Semaphores:
+			return nil, linux.ENOSPC
+		case count > most:
+			return nil, linux.ENOMEM
 		}
 		return &Set{Permissions: p, Changed: c.Now, semaphores: make([]semaphore, count)}, 0
 	})

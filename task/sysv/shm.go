@@ -7,14 +7,7 @@ import (
 	"loam/abi/linux"
 )
 
-// Limits of shared memory: Linux's defaults (/proc/sys/kernel/shmmax, shmall, shmmni).
-const (
-	MaxSegmentSize  = 1<<64 - 1 - 1<<24 // maximum size of a segment in bytes
-	MaxSegmentPages = 1<<64 - 1 - 1<<24 // maximum size of all segments in pages
-	MaxSegments     = 4096
-
-	pageSize = 4096
-)
+const pageSize = 4096
 
 // Segment is a shared memory segment. Memory belongs to the caller.
 type Segment struct {
@@ -44,9 +37,9 @@ func (s *State) GetSegment(c Caller, key int32, size uint64, flags int, allocate
 	}, func(p Permissions) (*Segment, linux.Errno) {
 		g := &Segment{Permissions: p, Size: size, Creator: c.PID, Changed: c.Now}
 		switch {
-		case size == 0 || size > MaxSegmentSize:
+		case size == 0 || size > s.Limits.SegmentSize:
 			return nil, linux.EINVAL
-		case size > 1<<46, s.segments.count >= MaxSegments:
+		case size > 1<<46, s.pages+pagesOf(size) > s.Limits.SegmentPages, s.segments.count >= s.Limits.Segments:
 			return nil, linux.ENOSPC
 		}
 		if errno := allocate(g); errno != 0 {

@@ -81,19 +81,19 @@ type table[T object] struct {
 	places []T
 	used   []bool
 	keys   map[int32]int // index of each object that has a key
-	most   int
-	last   int // index of the newest object
+	most   *int          // a field of Limits
+	last   int           // index of the newest object
 	serial int32
 	count  int
 }
 
-func newTable[T object](most int) table[T] {
+func newTable[T object](most *int) table[T] {
 	return table[T]{keys: map[int32]int{}, most: most, last: -1}
 }
 
 // add gives an object an ID. Errors: ENOSPC.
 func (t *table[T]) add(o T) linux.Errno {
-	if t.count >= t.most {
+	if t.count >= *t.most {
 		return linux.ENOSPC
 	}
 	at := slices.Index(t.used, false)
@@ -204,11 +204,34 @@ type State struct {
 	sets     table[*Set]
 	queues   table[*Queue]
 	pages    uint64 // number of pages of all segments
+
+	Limits Limits
 }
 
-// New returns a state without objects.
+// Limits are the limits of a State (/proc/sys/kernel/shmmax, shmall, shmmni, sem, msgmax, msgmnb, msgmni).
+type Limits struct {
+	SegmentSize, SegmentPages     uint64 // size of a segment in bytes, and of all segments in pages
+	Segments                      int    // number of segments
+	InSet, Semaphores, Operations int    // number of semaphores of a set and of all sets, and of operations of a call
+	Sets                          int    // number of sets
+	Message, QueueBytes, Queues   int    // bytes of a message, bytes of all messages of a new queue, number of queues
+}
+
+// Defaults returns Linux's limits.
+func Defaults() Limits {
+	const huge = 1<<64 - 1 - 1<<24
+	return Limits{
+		SegmentSize: huge, SegmentPages: huge, Segments: 4096,
+		InSet: 32000, Semaphores: 32000 * 32000, Operations: 500, Sets: 32000,
+		Message: 8192, QueueBytes: 16384, Queues: 32000,
+	}
+}
+
+// New returns a state without objects, with Linux's limits.
 func New() *State {
-	return &State{segments: newTable[*Segment](MaxSegments), sets: newTable[*Set](MaxSets), queues: newTable[*Queue](MaxQueues)}
+	s := &State{Limits: Defaults()}
+	s.segments, s.sets, s.queues = newTable[*Segment](&s.Limits.Segments), newTable[*Set](&s.Limits.Sets), newTable[*Queue](&s.Limits.Queues)
+	return s
 }
 
 // Waiter represents a thread whose operation is not possible yet. Wake is called once, when the operation has been executed

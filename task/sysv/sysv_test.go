@@ -198,8 +198,8 @@ func TestQueue(t *testing.T) {
 	m, _, errno := s.Receive(c, id, 2, 3, linux.MSG_NOERROR, none)
 	want(t, "received", errno, 0)
 	want(t, "cut", string(m.Text), "th")
-	for range MaxQueueBytes / MaxMessage {
-		s.Send(c, id, Message{1, make([]byte, MaxMessage)}, 0, none)
+	for range s.Limits.QueueBytes / s.Limits.Message {
+		s.Send(c, id, Message{1, make([]byte, s.Limits.Message)}, 0, none)
 	}
 	_, errno = s.Send(c, id, Message{1, []byte("x")}, linux.IPC_NOWAIT, none)
 	want(t, "full", errno, linux.EAGAIN)

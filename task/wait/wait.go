@@ -47,10 +47,12 @@ func put(t Caller, addr uint64, size int, encode func([]byte)) linux.Errno {
 	return t.Memory().Write(addr, b)
 }
 
+// threads are the flags that select children by their creator and their signal.
+const threads = linux.WNOTHREAD | linux.WALL | linux.WCLONE
+
 // wait4 implements wait4(2). Errors: EINVAL, ECHILD, EINTR, EFAULT.
 func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
-	// flags that the call accepts; 0xe0000000 are __WALL, __WCLONE and __WNOTHREAD
-	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | 0xe0000000
+	const known = linux.WNOHANG | linux.WUNTRACED | linux.WCONTINUED | threads
 	options := number(a.A3)
 	switch {
 	case uint32(options)&^known != 0:
@@ -60,6 +62,7 @@ func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
 	}
 	w := Wanted{Own: options&linux.WNOTHREAD != 0}
 	w.Wanted = family.Wanted{Exited: true, Stopped: options&linux.WUNTRACED != 0, Continued: options&linux.WCONTINUED != 0}
+	w.All, w.Clones = options&linux.WALL != 0, options&linux.WCLONE != 0
 	r, used, errno := t.WaitFor(family.Selector(number(a.A1)), w, options&linux.WNOHANG != 0)
 	if errno != 0 || r.Event == family.Nothing {
 		return 0, errno
@@ -82,7 +85,11 @@ func wait4(t Caller, a call.Args) (uint64, linux.Errno) {
 
 // waitid implements waitid(2). Errors: EINVAL, ECHILD, EBADF, EAGAIN, EINTR, EFAULT.
 func waitid(t Caller, a call.Args) (uint64, linux.Errno) {
+	const events = linux.WEXITED | linux.WSTOPPED | linux.WCONTINUED
 	options := number(a.A4)
+	if uint32(options)&^(linux.WNOHANG|linux.WNOWAIT|events|threads) != 0 || options&events == 0 {
+		return 0, linux.EINVAL
+	}
 	of, nonblocking, errno := selector(t, a)
 	if errno != 0 {
 		return 0, errno
@@ -96,9 +103,7 @@ func waitid(t Caller, a call.Args) (uint64, linux.Errno) {
 		Exited: options&linux.WEXITED != 0, Stopped: options&linux.WSTOPPED != 0,
 		Continued: options&linux.WCONTINUED != 0, Keep: options&linux.WNOWAIT != 0,
 	}
-	if !w.Exited && !w.Stopped && !w.Continued {
-		return 0, linux.EINVAL
-	}
+	w.All, w.Clones = options&linux.WALL != 0, options&linux.WCLONE != 0
 	r, used, errno := t.WaitFor(of, w, options&linux.WNOHANG != 0)
 	if errno == 0 && unready && r.Event == family.Nothing {
 		errno = linux.EAGAIN

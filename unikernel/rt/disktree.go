@@ -39,6 +39,21 @@ func giveTo(v *fs.View, name string) error {
 	return v.Change(place, owner)
 }
 
+// disksOf describes disks for /proc/partitions and /sys/block.
+func disksOf(all []*disk) (list []pseudo.Disk) {
+	for _, d := range all {
+		list = append(list, pseudo.Disk{Name: d.device, Number: d.number, State: func() (pseudo.DiskState, bool) {
+			b, err := d.open()
+			if err != nil {
+				return pseudo.DiskState{}, false
+			}
+			i := b.Info()
+			return pseudo.DiskState{Size: b.Size(), Logical: i.LogicalSector, Physical: i.PhysicalSector, ReadOnly: d.ReadOnly || i.ReadOnly}, true
+		}})
+	}
+	return list
+}
+
 // diskMounts returns the mounted disks for /proc/mounts.
 func diskMounts() (list []pseudo.Mount) {
 	for _, d := range disks {

@@ -345,7 +345,8 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: func() string { return process.Uname().Nodename }, Domain: func() string { return process.Uname().Domainname }, Release: hostNames.Release + "-loam",
 		Started: time.Now(), Somaxconn: somaxconn, Congestions: congestion.Names(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c), Meltdown: p.Meltdown(),
-		Net: procNet(c), Interfaces: interfaces(c),
+		Disks: disksOf(disks),
+		Net:   procNet(c), Interfaces: interfaces(c),
 		Folder: func() string {
 			dir, _ := process.Getcwd()
 			return dir

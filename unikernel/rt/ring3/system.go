@@ -52,6 +52,7 @@ func ShowProcesses(s *task.System, hosted bool) error {
 			p.Sysctls[path] = pseudo.Setting(setting)
 		}
 		p.Replaced = s.MachineFiles(task.Figures{Memory: p.Memory, Busy: p.Used, UserPages: usedPages})
+		p.Replaced["locks"] = rt.Process().Locks().Text
 		p.Replaced["cpuinfo"] = func() string {
 			return procfs.CPUInfo(runtime.NumCPU(), counterFrequency(), kernel.Isolated(), amd64.CPUID)
 		}

@@ -9,6 +9,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +206,30 @@ static void moves(void)
 	close(t);
 }
 
+/* Shows whether a file system is writable by two mounts, and what statfs(2) and /proc say. */
+static void modes(void)
+{
+	static const char *mounts[] = { "/tmp/nm/c", "/tmp/nm/bound" };
+	for (int i = 0; i < 2; i++) {
+		char line[400], path[100], own[4] = "", super[4] = "";
+		struct statfs s;
+		FILE *f = fopen("/proc/self/mountinfo", "r");
+		while (fgets(line, sizeof line, f)) {
+			char at[100], flags[100], rest[200], *p = strstr(line, " - ");
+			sscanf(line, "%*s %*s %*s %*s %99s %99s", at, flags);
+			if (p && !strcmp(at, mounts[i]) && sscanf(p, " - %*s %*s %199s", rest) == 1)
+				sprintf(own, "%.2s", flags), sprintf(super, "%.2s", rest);
+		}
+		fclose(f);
+		sprintf(path, "%s/file", mounts[i]);
+		statfs(mounts[i], &s);
+		int fd = open(path, O_CREAT | O_WRONLY, 0600);
+		printf("%s: %s, %s, ST_RDONLY %ld, %s\n", mounts[i], own, super, (long)s.f_flags & 1, fd < 0 ? strerror(errno) : "writable");
+		if (fd >= 0)
+			close(fd), unlink(path);
+	}
+}
+
 static void change(void)
 {
 	int fd;
@@ -220,6 +245,25 @@ static void change(void)
 	SHOW(fsconfig(fd, FSCONFIG_SET_FLAG, "rw", 0, 0));
 	SHOW(fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, 0, 0, 0));
 	SHOW(make("/tmp/nm/c/x"));
+	SHOW(mkdir("/tmp/nm/bound", 0755));
+	SHOW(mount("/tmp/nm/c", "/tmp/nm/bound", 0, MS_BIND, 0));
+	SHOW(fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, 0, 0, 0));
+	modes();
+	SHOW(fsconfig(fd, FSCONFIG_SET_FLAG, "ro", 0, 0));
+	modes();
+	SHOW(fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, 0, 0, 0));
+	modes();
+	SHOW(mount(0, "/tmp/nm/bound", 0, MS_REMOUNT | MS_BIND, 0));
+	modes();
+	SHOW(mount(0, "/tmp/nm/bound", 0, MS_REMOUNT, 0));
+	modes();
+	SHOW(mount(0, "/tmp/nm/bound", 0, MS_REMOUNT | MS_RDONLY, 0));
+	modes();
+	SHOW(fsconfig(fd, FSCONFIG_SET_FLAG, "rw", 0, 0));
+	SHOW(fsconfig(fd, FSCONFIG_CMD_RECONFIGURE, 0, 0, 0));
+	modes();
+	SHOW(umount("/tmp/nm/bound"));
+	SHOW(rmdir("/tmp/nm/bound"));
 	close(fd);
 	SHOW(attr(AT_FDCWD, "/tmp/nm/c", 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV, 0));
 	flags("/tmp/nm/c");

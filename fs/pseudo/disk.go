@@ -1,0 +1,80 @@
+package pseudo
+
+import (
+	"fmt"
+	"strings"
+
+	"loam/fs"
+)
+
+// The files about disks: /proc/partitions, and directories in /sys/block. As in Linux's older layout (CONFIG_SYSFS_DEPRECATED), a disk has its
+// directory there, and not below the directory of a bus.
+
+// Disk is a disk of the machine.
+type Disk struct {
+	Name   string // vda
+	Number fs.Device
+	// State returns what is known after the disk was opened, and false if it cannot be opened.
+	State func() (DiskState, bool)
+}
+
+// DiskState describes an open disk.
+type DiskState struct {
+	Size              int64 // in bytes
+	Logical, Physical int   // sizes of sectors in bytes
+	ReadOnly          bool
+}
+
+// partitions returns the text of /proc/partitions. The program has no partitions, only whole disks.
+func (p *Process) partitions() string {
+	var b strings.Builder
+	for _, d := range p.Disks {
+		if s, ok := d.State(); ok {
+			fmt.Fprintf(&b, "%4d  %7d %10d %s\n", d.Number.Major, d.Number.Minor, s.Size/1024, d.Name)
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "major minor  #blocks  name\n\n" + b.String()
+}
+
+// disks adds the directories of the disks to /sys.
+func (p *Process) disks(f *FileSystem) {
+	if len(p.Disks) == 0 {
+		for _, path := range [...]string{"block", "class/block", "dev/block"} {
+			f.Folder(path)
+		}
+	}
+	for _, d := range p.Disks {
+		dir, number := "block/"+d.Name+"/", fmt.Sprintf("%d:%d", d.Number.Major, d.Number.Minor)
+		for _, path := range [...]string{"class/block/" + d.Name, "dev/block/" + number} {
+			f.Link(path, func() string { return "../../block/" + d.Name })
+		}
+		f.Fixed(dir+"dev", number+"\n")
+		f.Fixed(dir+"uevent", fmt.Sprintf("MAJOR=%d\nMINOR=%d\nDEVNAME=%s\nDEVTYPE=disk\n", d.Number.Major, d.Number.Minor, d.Name))
+		f.Fixed(dir+"removable", "0\n")
+		f.Folder(dir + "holders")
+		f.Folder(dir + "slaves")
+		const sector = 512 // unit of the file size
+		for path, value := range map[string]func(s DiskState) int64{
+			"size":                      func(s DiskState) int64 { return s.Size / sector },
+			"ro":                        func(s DiskState) int64 { return number01(s.ReadOnly) },
+			"queue/logical_block_size":  func(s DiskState) int64 { return int64(s.Logical) },
+			"queue/physical_block_size": func(s DiskState) int64 { return int64(s.Physical) },
+			"queue/hw_sector_size":      func(s DiskState) int64 { return int64(s.Logical) },
+		} {
+			f.File(dir+path, func() string {
+				s, _ := d.State()
+				return fmt.Sprintln(value(s))
+			})
+		}
+	}
+}
+
+func number01(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
