@@ -56,6 +56,7 @@ func (t *Tree) Remount(p Place, flags MountFlags) error {
 		return linux.EINVAL
 	}
 	p.mount.flags.Store(uint32(flags))
+	t.changes.report()
 	return nil
 }
 
@@ -82,6 +83,7 @@ func (t *Tree) Unmount(p Place) error {
 	}
 	delete(table, *at)
 	t.mounts.Store(&table)
+	t.changes.report()
 	return nil
 }
 
