@@ -160,6 +160,28 @@ static void figures(void)
 	printf("uptime %ld and %f, load %f and %f\n", s.uptime, up, s.loads[0] / 65536.0, load);
 }
 
+/* One call reads and writes all bytes of a file. */
+static void large(void)
+{
+	enum { size = 9 << 20 };
+	char name[] = "/tmp/argumentsXXXXXX", *bytes = malloc(size);
+	int fd = mkstemp(name), zero = open("/dev/zero", O_RDONLY);
+	memset(bytes, 1, size);
+	SHOW(write(fd, bytes, size));
+	SHOW(pwrite(fd, bytes, size, 10));
+	SHOW(lseek(fd, 0, SEEK_END));
+	SHOW(pread(fd, bytes, size, 100));
+	SHOW(lseek(fd, 1000, SEEK_SET));
+	SHOW(read(fd, bytes, size));
+	SHOW(read(fd, bytes, size));
+	SHOW(read(zero, bytes, size));
+	SHOW(bytes[size - 1]);
+	unlink(name);
+	close(fd);
+	close(zero);
+	free(bytes);
+}
+
 int main(void)
 {
 	setvbuf(stdout, 0, _IONBF, 0);
@@ -168,5 +190,6 @@ int main(void)
 	kinds();
 	directories();
 	figures();
+	large();
 	return 0;
 }
