@@ -150,5 +150,6 @@ func (t *Tree) SetFlags(p Place, all bool, change func(MountFlags) MountFlags) e
 			set(m)
 		}
 	}
+	t.changes.report()
 	return nil
 }

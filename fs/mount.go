@@ -88,6 +88,8 @@ type Tree struct {
 	root   *mount
 	mounts atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
 	mu     sync.Mutex                       // held while mounts is replaced
+
+	changes mountChanges
 }
 
 // common is the part of a Tree that its copies share.
@@ -199,6 +201,7 @@ func (t *Tree) attach(m *mount, at Place, table map[Place]*mount) {
 	at.mount.covered.Store(true)
 	table[at] = m
 	t.mounts.Store(&table)
+	t.changes.report()
 }
 
 // cross follows mounts: it returns the root of the topmost file system mounted at p, or p itself.

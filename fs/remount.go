@@ -71,6 +71,7 @@ func (t *Tree) Remount(p Place, flags MountFlags) error {
 		return linux.EINVAL
 	}
 	p.mount.flags.Store(uint32(flags))
+	t.changes.report()
 	return nil
 }
 
@@ -97,6 +98,7 @@ func (t *Tree) Unmount(p Place) error {
 	}
 	delete(table, *at)
 	t.mounts.Store(&table)
+	t.changes.report()
 	return nil
 }
 

@@ -60,6 +60,8 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 	switch {
 	case q.Flags&(MapHugeTLB|MapAnonymous) == MapHugeTLB: // no file system has files of huge pages
 		return 0, false, linux.EINVAL
+	case q.Flags&MapHugeTLB != 0 && !q.knowsHugeSize():
+		return 0, false, linux.EINVAL
 	case q.Flags&MapHugeTLB != 0: // no huge pages are reserved, as by default on Linux
 		return 0, false, linux.ENOMEM
 	case size == 0:
@@ -84,6 +86,13 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 		return 0, false, err
 	}
 	return addr, q.Flags&(MapPopulate|MapNonBlock) == MapPopulate || flags&Locked != 0 && flags&LockOnFault == 0, nil
+}
+
+// knowsHugeSize reports whether the processor has huge pages of the size that the flags name: 2 MiB, which is the default, or 1 GiB.
+func (q *Request) knowsHugeSize() bool {
+	const sizeShift, medium, large = 26, 21, 30 // the sizes are binary logarithms
+	n := q.Flags >> sizeShift
+	return n == 0 || n == medium || n == large
 }
 
 // choose returns the address at which a request is mapped.

@@ -37,10 +37,10 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	if errno != 0 {
 		return errno
 	}
-	switch inner := o.File.(type) {
-	case *treeFile:
+	if f, ok := o.File.(*treeFile); ok && !file.HasAlerts(f.File) {
 		return linux.EPERM // files that are always ready cannot be added
-	case *epoll.Set:
+	}
+	if inner, ok := o.File.(*epoll.Set); ok {
 		switch {
 		case inner == e, op == linux.EPOLL_CTL_ADD && ev.Events&linux.EPOLLEXCLUSIVE != 0:
 			return linux.EINVAL
@@ -50,17 +50,15 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	}
 	switch op {
 	case linux.EPOLL_CTL_ADD:
-		const exclusive = linux.EPOLLEXCLUSIVE
-		const allowed = exclusive | linux.EPOLLWAKEUP | linux.EPOLLET | linux.POLLIN | linux.POLLOUT | linux.POLLERR | linux.POLLHUP
-		if ev.Events&exclusive != 0 && ev.Events&^allowed != 0 {
+		const allowed = linux.EPOLLEXCLUSIVE | linux.EPOLLWAKEUP | linux.EPOLLET | linux.POLLIN | linux.POLLOUT | linux.POLLERR | linux.POLLHUP
+		if ev.Events&linux.EPOLLEXCLUSIVE != 0 && ev.Events&^allowed != 0 {
 			return linux.EINVAL
 		}
 		return e.Add(fd, o, ev)
 	case linux.EPOLL_CTL_MOD:
-		if ev.Events&linux.EPOLLEXCLUSIVE != 0 {
-			return linux.EINVAL
+		if ev.Events&linux.EPOLLEXCLUSIVE == 0 {
+			return e.Change(fd, o, ev)
 		}
-		return e.Change(fd, o, ev)
 	case linux.EPOLL_CTL_DEL:
 		return e.Remove(fd, o)
 	}

@@ -184,6 +184,7 @@ func (p *Process) installTree(f *treeFile, flags int) (int, Errno) {
 	if flags&linux.O_DIRECT != 0 {
 		p.direct.Store(true)
 	}
+	file.Alert(f.File, &f.q)
 	return p.installWith(f, flags&(statusFlags|linux.O_DIRECT), flags&linux.O_CLOEXEC != 0)
 }
 

@@ -7,8 +7,8 @@ import (
 	"loam/posix/mqueue"
 )
 
-// treeFile is an open file of the file tree (package fs): a regular file, a directory or a device. It is always ready, and
-// cannot be added to an epoll set (epoll(7)).
+// treeFile is an open file of the file tree (package fs): a regular file, a directory or a device. It is always ready. It
+// cannot be added to an epoll set (epoll(7)) unless it reports changes.
 type treeFile struct {
 	*fs.File
 	p    *Process
@@ -17,7 +17,7 @@ type treeFile struct {
 	path string   // path passed to open(2), shown by proc(5)
 }
 
-func (f *treeFile) Events() Events     { return PollIn | PollOut }
+func (f *treeFile) Events() Events     { return file.TreeEvents(f.File) }
 func (f *treeFile) Queue() *file.Queue { return &f.q }
 func (f *treeFile) Mode() uint32       { return uint32(f.Attr().Mode) }
 

@@ -26,7 +26,12 @@ var timeCalls = map[int]serveFunc{
 		return 0, t.put(a.A2, linux.SizeofTimespec, linux.Timespec{Nsec: linux.ClockResolution(number(a.A1))}.Put)
 	},
 	linux.SYS_GETTIMEOFDAY: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		return 0, t.put(a.A1, linux.SizeofTimeval, linux.NanoTimeval(time.Now().UnixNano()).Put)
+		const sizeofTimezone = 8
+		errno := t.put(a.A1, linux.SizeofTimeval, linux.NanoTimeval(time.Now().UnixNano()).Put)
+		if errno == 0 {
+			errno = t.put(a.A2, sizeofTimezone, func([]byte) {}) // the kernel has no time zone
+		}
+		return 0, errno
 	},
 	linux.SYS_TIME: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		now := uint64(time.Now().Unix())
@@ -179,14 +184,18 @@ func (t *Task) putItimer(addr uint64, left, interval time.Duration) linux.Errno 
 
 // sysinfo implements sysinfo(2).
 func sysinfo(t *Task, a call.Args) (uint64, linux.Errno) {
-	const size, totalAt, freeAt, procsAt, unitAt = 112, 32, 40, 80, 104
+	const size, loadsAt, totalAt, freeAt, procsAt, unitAt = 112, 8, 32, 40, 80, 104
+	const loadUnit = 1 << 16 // a load average of 1
 	s := t.process.system
 	s.mu.Lock()
-	processes := len(s.processes)
+	processes, load := len(s.processes), s.load
 	s.mu.Unlock()
 	le := binary.LittleEndian
 	return 0, t.put(a.A1, size, func(b []byte) {
-		le.PutUint64(b, uint64(time.Since(s.config.Started)/time.Second))
+		le.PutUint64(b, uint64((s.monotonic()+time.Second-1)/time.Second))
+		for i, l := range load {
+			le.PutUint64(b[loadsAt+8*i:], uint64(l*loadUnit))
+		}
 		le.PutUint64(b[totalAt:], uint64(s.config.Machine.Pages())*mem.PageSize)
 		le.PutUint64(b[freeAt:], uint64(max(s.config.Machine.Pages()-s.account.Committed(), 0))*mem.PageSize)
 		le.PutUint16(b[procsAt:], uint16(processes))

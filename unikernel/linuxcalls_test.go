@@ -129,6 +129,9 @@ func TestLinuxNewMounts(t *testing.T) {
 	compareC(t, "newmount")
 }
 
+// Calls check their arguments, and report events and figures, as on Linux.
+func TestLinuxArguments(t *testing.T) { compareC(t, "arguments") }
+
 // Leases of files are given, broken and reported as on Linux.
 func TestLinuxLeases(t *testing.T) {
 	asRoot(t, "it becomes another user")

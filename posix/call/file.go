@@ -14,6 +14,9 @@ import (
 // System calls that accept a descriptor of any kind.
 
 func read(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.inParts(a, read); ok {
+		return result(n, errno)
+	}
 	o := c.Process.Opened(fd(a.A1))
 	if o == nil {
 		return fail(linux.EBADF)
@@ -29,6 +32,35 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 		}
 	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
+}
+
+// inParts serves a read or a write of more than most bytes of a file in the file tree: such a file does not block, and programs
+// expect that one call transfers all bytes. It calls serve for parts of the buffer. An error is returned only if it is the error of the
+// first part. ok is false for another transfer, which serve itself performs.
+func (c Caller) inParts(a Args, serve Serve) (done int, errno linux.Errno, ok bool) {
+	left := int(a.A3)
+	if left <= most {
+		return 0, 0, false
+	}
+	if _, errno := c.Process.Node(fd(a.A1)); errno != 0 {
+		return 0, 0, false
+	}
+	for left = min(left, longest); left > 0; {
+		a.A3 = uint64(min(left, most))
+		n, errno := serve(c, a)
+		if errno != 0 && done == 0 {
+			return 0, errno, true
+		}
+		if errno != 0 {
+			break
+		}
+		done, left = done+int(n), left-int(n)
+		a.A2, a.A4 = a.A2+n, a.A4+n
+		if n < a.A3 {
+			break
+		}
+	}
+	return done, 0, true
 }
 
 // readSmall implements read(2) into b, the buffer of a thread in ring 3, and copies it to the memory at addr.
@@ -48,6 +80,9 @@ func (c Caller) readSmall(o *posix.Opened, fd int, addr uint64, b []byte) (uint6
 }
 
 func write(c Caller, a Args) (uint64, linux.Errno) {
+	if n, errno, ok := c.inParts(a, write); ok {
+		return result(n, errno)
+	}
 	o := c.Process.Opened(fd(a.A1))
 	switch {
 	case o == nil:
@@ -74,6 +109,9 @@ func pread(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := checkRange(a, c.Process.Pread); errno != 0 {
 		return fail(errno)
 	}
+	if n, errno, ok := c.inParts(a, pread); ok {
+		return result(n, errno)
+	}
 	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), false); ok {
 		return result(n, errno)
 	}
@@ -99,6 +137,9 @@ func checkRange(a Args, transfer func(fd int, b []byte, offset int64) (int, linu
 func pwrite(c Caller, a Args) (uint64, linux.Errno) {
 	if errno := checkRange(a, c.Process.Pwrite); errno != 0 {
 		return fail(errno)
+	}
+	if n, errno, ok := c.inParts(a, pwrite); ok {
+		return result(n, errno)
 	}
 	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), true); ok {
 		return result(n, errno)

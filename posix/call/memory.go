@@ -195,7 +195,7 @@ func (c Caller) orClosed(fd int, errno linux.Errno, allows func(*file.Descriptio
 }
 
 // most is the maximum number of bytes that one call copies. Every datagram is smaller. A larger transfer of a stream is
-// partial.
+// partial, and a larger transfer of a file in the file tree takes several steps.
 const most = 4 << 20
 
 // buffer returns the n bytes at addr without a copy, or nil if they have to be copied. Errors: EFAULT,

@@ -1,6 +1,8 @@
 package call
 
 import (
+	"time"
+
 	"loam/abi/linux"
 	"loam/posix"
 	"loam/posix/socket"
@@ -260,14 +262,25 @@ func sendmmsg(c Caller, a Args) (uint64, linux.Errno) {
 	})
 }
 
-// recvmmsg waits for the first message only, as with MSG_WAITFORONE, and then receives what is
-// available. The timeout is ignored.
+// recvmmsg implements recvmmsg(2). As on Linux, the timeout is checked only after each message: it does not end a wait.
 func recvmmsg(c Caller, a Args) (uint64, linux.Errno) {
+	timeout, errno := c.timeout(a.A5)
+	if errno != 0 {
+		return fail(errno)
+	}
+	start := time.Now()
 	flags := number(a.A4) &^ linux.MSG_WAITFORONE
-	return c.eachMessage(a, func(addr uint64, i int) (uint64, linux.Errno) {
-		if i > 0 {
+	n, errno := c.eachMessage(a, func(addr uint64, i int) (uint64, linux.Errno) {
+		switch {
+		case i > 0 && timeout != forever && timeLeft(timeout, start) == 0:
+			return fail(linux.EAGAIN)
+		case i > 0 && a.A4&linux.MSG_WAITFORONE != 0:
 			flags |= linux.MSG_DONTWAIT
 		}
 		return c.receiveMessage(fd(a.A1), addr, flags)
 	})
+	if errno == 0 && timeout != forever {
+		_, errno = c.put(a.A5, linux.SizeofTimespec, linux.NanoTimespec(timeLeft(timeout, start)).Put)
+	}
+	return result(int(n), errno)
 }

@@ -37,6 +37,7 @@ const (
 	noMqueueFiles = "queues are not shown as files, because /dev/mqueue cannot be mounted"
 	boundedWalk   = noDirect + "; with RESOLVE_* flags, a link in /proc that names a descriptor is resolved as a path and does not lead to the open file, and opening a FIFO returns ENXIO"
 	userXattrs    = "only attributes with names user.*, trusted.* and security.*, and access control lists are supported, but not on pipes and sockets; other names return EOPNOTSUPP"
+	fixedTime     = "valid arguments return EPERM: the clock cannot be set"
 	readOnlyTime  = "the call reports that the clock was never synchronized; a request to change the clock returns EPERM"
 	noFlags       = "the flags RWF_HIPRI and RWF_NOWAIT have no effect; other flags return EOPNOTSUPP, except RWF_DSYNC and RWF_SYNC of pwritev2"
 )

@@ -79,8 +79,8 @@ var processRows = []Row{
 	{linux.SYS_BPF, "bpf", "ipn", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SWAPON, "swapon", "si", Personality, Unaffected, "", linux.EPERM, nil},
 	{linux.SYS_SWAPOFF, "swapoff", "s", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, "", linux.EPERM, nil},
-	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, "", linux.EPERM, nil},
+	{linux.SYS_CLOCK_SETTIME, "clock_settime", "ip", Personality, Unaffected, fixedTime, 0, clockSettime},
+	{linux.SYS_SETTIMEOFDAY, "settimeofday", "pp", Personality, Unaffected, fixedTime, 0, settimeofday},
 	{linux.SYS_PERSONALITY, "personality", "i", Personality, Unaffected, "the call succeeds only without flags; with flags it returns EINVAL", 0, personality},
 	{linux.SYS_WAITID, "waitid", "iipip", Personality, Restarts, ofChildren, 0, waitid},
 	{linux.SYS_IOPRIO_GET, "ioprio_get", "ii", Personality, Unaffected, ofOne, 0, func(c Caller, a Args) (uint64, linux.Errno) {

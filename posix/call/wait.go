@@ -355,6 +355,41 @@ func (c Caller) adjtime(clock int, addr uint64) (uint64, linux.Errno) {
 	return result(state, errno)
 }
 
+// clockSettime implements clock_settime(2): its checks of the arguments. No clock can be set.
+func clockSettime(c Caller, a Args) (uint64, linux.Errno) {
+	// the low two bits of a negative clock ID give the kind: 0 to 2 are CPU-time clocks
+	const kinds, notOfCPU, realtime = 3, 3, 0
+	clock := number(a.A1)
+	if clock > realtime {
+		return fail(linux.EINVAL)
+	}
+	t, errno := parse(c, a.A2, linux.SizeofTimespec, linux.ParseTimespec)
+	switch {
+	case errno != 0:
+		return fail(errno)
+	case clock < 0 && clock&kinds == notOfCPU, clock == realtime && !validTime(t.Sec, t.Nsec):
+		return fail(linux.EINVAL)
+	}
+	return fail(linux.EPERM)
+}
+
+// settimeofday implements settimeofday(2) as clockSettime does.
+func settimeofday(c Caller, a Args) (uint64, linux.Errno) {
+	if a.A1 != 0 {
+		t, errno := parse(c, a.A1, linux.SizeofTimeval, linux.ParseTimeval)
+		switch {
+		case errno != 0:
+			return fail(errno)
+		case t.Usec > int64(time.Second/time.Microsecond), !validTime(t.Sec, t.Usec*int64(time.Microsecond)):
+			return fail(linux.EINVAL)
+		}
+	}
+	return fail(linux.EPERM)
+}
+
+// validTime reports whether a time can be the time of a clock.
+func validTime(sec, nsec int64) bool { return sec >= 0 && nsec >= 0 && nsec < int64(time.Second) }
+
 // epollCreate implements epoll_create(2). The size argument must be positive and has no other effect.
 func (c Caller) epollCreate(a Args) (uint64, linux.Errno) {
 	if number(a.A1) <= 0 {

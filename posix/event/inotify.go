@@ -210,6 +210,9 @@ func (i *Inotify) happened(n fs.Notice) {
 		queued = i.enqueue(n.Dir, e, flags, n.Cookie, n.Name)
 	}
 	if e&(ofFile|ofSelf) != 0 {
+		if e&(linux.IN_DELETE_SELF|linux.IN_MOVE_SELF) != 0 {
+			flags = 0 // as on Linux, only the other events have IN_ISDIR
+		}
 		queued = i.enqueue(n.Node, e, flags, 0, "") || queued
 	}
 	if w := i.watches[n.Node]; w != nil && n.Event == fs.RemovedSelf {

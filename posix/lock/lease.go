@@ -31,6 +31,7 @@ type lease struct {
 	kind   int
 	wanted int       // what the kind must become before until, if that is not zero
 	until  time.Time // the end of the time for a weaker lease; zero: no process waits
+	writer bool      // a process that wants to write waits, if until is not zero: it has the file open for writing
 	notify func()
 }
 
@@ -69,6 +70,8 @@ func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) li
 		}
 	}
 	switch {
+	case own != nil && kind == linux.F_RDLCK && own.writer && !own.until.IsZero():
+		return linux.EAGAIN
 	case own != nil:
 		l.weaken(n, own, kind)
 	case kind == linux.F_UNLCK:
@@ -184,6 +187,7 @@ func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
 			continue
 		}
 		h.wanted, h.until = wanted, time.Now().Add(l.patience())
+		h.writer = c.write && flags&linux.O_NONBLOCK == 0
 		report = append(report, h.notify)
 	}
 	l.mu.Unlock()

@@ -51,6 +51,12 @@ func TestLeases(t *testing.T) {
 		time.AfterFunc(time.Second, func() { l.Release(tree, node, 1) })
 		open(fs.ReadWrite, time.Second)
 		open(fs.ReadWrite, 0)
+		set(1, linux.F_WRLCK, 0)
+		time.AfterFunc(time.Second, func() { // the writer has the file open already
+			set(1, linux.F_RDLCK, linux.EAGAIN)
+			l.Release(tree, node, 1)
+		})
+		open(fs.WriteOnly, time.Second)
 		l.SetBreakTime(0)
 		set(1, linux.F_WRLCK, 0)
 		time.AfterFunc(time.Hour, func() { l.Release(tree, node, 1) })

@@ -110,6 +110,15 @@ func (h *textHandle) Append(b []byte) (int, int64, error) {
 	return n, 0, err
 }
 
+// mountsHandle is an open file that shows the mounts of a process. It reports their changes.
+type mountsHandle struct {
+	*textHandle
+	*fs.MountAlert
+}
+
+// Close implements fs.Handle.
+func (h *mountsHandle) Close() error { return h.MountAlert.Close() }
+
 // memoryHandle is the open file mem: offsets are addresses in the memory of a process.
 type memoryHandle struct{ handle }
 

@@ -65,6 +65,7 @@ type entry struct {
 	link   Link
 	number uint8 // unique number, part of the inode number
 	hidden bool  // the file is not in the directory of a thread
+	mounts bool  // the file shows the mounts of the process
 }
 
 // textFunc returns the text of a file for a reader.
@@ -128,11 +129,11 @@ func init() {
 		{name: "cwd", kind: magic, mode: 0o777, link: WorkingDirectory},
 		{name: "root", kind: magic, mode: 0o777, link: Root},
 		{name: "exe", kind: magic, mode: 0o777, link: Executable},
-		{name: "mounts", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+		{name: "mounts", kind: text, mode: 0o444, mounts: true, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
 			mounts, _ := n.in.Mounts(p.Mounted())
 			return mounts, nil
 		}},
-		{name: "mountinfo", kind: text, mode: 0o444, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+		{name: "mountinfo", kind: text, mode: 0o444, mounts: true, text: func(n node, p Process, _ *Stat, _ fs.Caller) (string, error) {
 			_, info := n.in.Mounts(p.Mounted())
 			return info, nil
 		}},
@@ -277,7 +278,11 @@ func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 	case pagemap:
 		return pagemapHandle{handle{n, v.Caller, flags}}, nil
 	}
-	return &textHandle{handle: handle{n, v.Caller, flags}}, nil
+	text := &textHandle{handle: handle{n, v.Caller, flags}}
+	if tree := p.Tree(); n.what.mounts && tree != nil {
+		return &mountsHandle{text, tree.NewMountAlert()}, nil
+	}
+	return text, nil
 }
 
 // dirNode is a directory. linkNode is a symbolic link with a text. magicNode is a symbolic link that leads directly to an

@@ -179,6 +179,9 @@ var Calls = map[int]Serve{
 		})
 	},
 	linux.SYS_SCHED_GETPARAM: func(t Caller, a call.Args) (uint64, linux.Errno) {
+		if a.A2 == 0 {
+			return 0, linux.EINVAL
+		}
 		priority, errno := with(t, a.A1, func(of Thread) (uint64, linux.Errno) { return uint64(of.Traits().Priority), 0 })
 		if errno != 0 {
 			return 0, errno
@@ -200,7 +203,9 @@ var Calls = map[int]Serve{
 		case linux.SCHED_FIFO:
 			n = 0
 		}
-		return 0, put(t, a.A2, linux.SizeofTimespec, linux.NanoTimespec(n).Put)
+		b := make([]byte, linux.SizeofTimespec)
+		linux.NanoTimespec(n).Put(b)
+		return 0, t.Memory().Write(a.A2, b)
 	},
 	linux.SYS_SCHED_GETATTR: schedGetattr,
 	linux.SYS_SCHED_SETATTR: schedSetattr,

@@ -206,9 +206,14 @@ static void breaks(void)
 	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
 	child = start(writes);
 	arrives(20);
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
 	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
-	close(fd);
 	ends(child);
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	OPENS(open(file, O_WRONLY | O_NONBLOCK));
+	arrives(20);
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	close(fd);
 }
 
 static void users(void)

@@ -2,10 +2,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -295,6 +297,47 @@ static void change(void)
 	SHOW(attr(AT_FDCWD, "/tmp/nm/c", 0, MOUNT_ATTR_RDONLY, 0));
 }
 
+/* Shows the events of a file, for at most so many milliseconds. */
+static void events(int fd, int set, int most)
+{
+	struct epoll_event e = { 0 };
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLPRI };
+	if (set >= 0)
+		printf("epoll: %d, %x\n", epoll_wait(set, &e, 1, most), e.events);
+	else
+		printf("poll: %d, %x\n", poll(&p, 1, most), p.revents);
+}
+
+/* The files with mounts report changes to poll and epoll. */
+static void reports(void)
+{
+	static const char *names[] = { "/proc/self/mounts", "/proc/self/mountinfo" };
+	for (int i = 0; i < 2; i++) {
+		int fd = open(names[i], O_RDONLY), set = epoll_create1(0);
+		struct epoll_event e = { .events = EPOLLPRI };
+		puts(names[i]);
+		events(fd, -1, 0);
+		SHOW(mount("x", "/tmp/nm/c", "tmpfs", 0, 0));
+		events(fd, -1, 0);
+		events(fd, -1, 0);
+		SHOW(mount(0, "/tmp/nm/c", 0, MS_REMOUNT | MS_BIND | MS_NOEXEC, 0));
+		events(fd, -1, 0);
+		SHOW(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+		events(fd, set, 0);
+		int child = fork();
+		if (child == 0) {
+			usleep(100000);
+			_exit(umount("/tmp/nm/c") != 0);
+		}
+		events(fd, set, 20000);
+		events(fd, set, 0);
+		waitpid(child, 0, 0);
+		SHOW(epoll_ctl(set, EPOLL_CTL_DEL, fd, 0));
+		close(set);
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	setvbuf(stdout, 0, _IONBF, 0);
@@ -311,5 +354,6 @@ int main(void)
 	elsewhere();
 	moves();
 	change();
+	reports();
 	return 0;
 }

@@ -1,0 +1,50 @@
+package fs_test
+
+import (
+	"testing"
+
+	"loam/fs"
+	"loam/fs/memfs"
+)
+
+// An alert reports each change of the mounts of its tree once, until it is closed, and no change of a copy.
+func TestMountAlert(t *testing.T) {
+	tree := fs.NewTree(memfs.New(memfs.Config{}))
+	calls := 0
+	a := tree.NewMountAlert()
+	a.OnAlert(func() { calls++ })
+	changed := func(when string, want bool) {
+		t.Helper()
+		if got := a.Alerted(); got != want {
+			t.Errorf("%s: changed: %v, want %v", when, got, want)
+		}
+		if a.Alerted() {
+			t.Errorf("%s: the change is reported twice", when)
+		}
+	}
+	changed("at first", false)
+	if err := tree.Mount(memfs.New(memfs.Config{}), tree.Root(), false); err != nil {
+		t.Fatal(err)
+	}
+	changed("after Mount", true)
+	if err := tree.Remount(tree.Root(), fs.ReadOnlyMount); err != nil {
+		t.Fatal(err)
+	}
+	changed("after Remount", true)
+	copied, _ := tree.Copy()
+	if err := copied.Unmount(copied.Root()); err != nil {
+		t.Fatal(err)
+	}
+	changed("after Unmount in a copy", false)
+	if err := tree.Unmount(tree.Root()); err != nil {
+		t.Fatal(err)
+	}
+	changed("after Unmount", true)
+	a.Close()
+	if err := tree.Mount(memfs.New(memfs.Config{}), tree.Root(), false); err != nil {
+		t.Fatal(err)
+	}
+	if calls != 3 {
+		t.Errorf("%d calls of the function, want 3", calls)
+	}
+}
