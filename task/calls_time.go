@@ -60,7 +60,7 @@ var timeCalls = map[int]serveFunc{
 		if errno != 0 {
 			return 0, errno
 		}
-		return 0, slept(t.await(nil, max(until-time.Duration(now), 0)))
+		return 0, account.Slept(t.await(nil, max(until-time.Duration(now), 0)))
 	},
 	linux.SYS_ALARM: func(t *Task, a call.Args) (uint64, linux.Errno) {
 		left, _ := t.process.alarm.Set(time.Duration(uint32(a.A1))*time.Second, 0, t.process.ring)
@@ -110,14 +110,6 @@ func (t *Task) duration(addr uint64) (time.Duration, linux.Errno) {
 	return time.Duration(s.Nano()), errno
 }
 
-// slept converts the result of a wait that waits for nothing but its timeout: EAGAIN means success.
-func slept(errno linux.Errno) linux.Errno {
-	if errno == linux.ETIMEDOUT {
-		return 0
-	}
-	return errno
-}
-
 // sleep implements nanosleep(2). After an interrupt it stores the remaining time at the address remaining.
 func (t *Task) sleep(request, remaining uint64) (uint64, linux.Errno) {
 	most, errno := t.duration(request)
@@ -125,7 +117,7 @@ func (t *Task) sleep(request, remaining uint64) (uint64, linux.Errno) {
 		return 0, errno
 	}
 	end := time.Now().Add(most)
-	errno = slept(t.await(nil, most))
+	errno = account.Slept(t.await(nil, most))
 	if errno == linux.EINTR && remaining != 0 {
 		left := max(time.Until(end), 0)
 		if errno := t.put(remaining, linux.SizeofTimespec, linux.NanoTimespec(int64(left)).Put); errno != 0 {

@@ -51,7 +51,7 @@ func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd in
 		i = signal.Info{Signal: signal.Number(n), Code: code, Addr: band, Value: uint64(uint32(fd))}
 	}
 	send := func(p *Process, t *Task) {
-		if !maySignalOwner(to, p) {
+		if !p.creds().MayBeSignalled(to.UID, to.EUID) {
 			return
 		}
 		if p.send(t, i) == linux.EAGAIN { // there is no room for a queued signal
@@ -72,13 +72,6 @@ func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd in
 			send(p, nil)
 		}
 	}
-}
-
-// maySignalOwner reports whether the thread that made w the owner of a file (F_SETOWN) may send signals to process p,
-// a member of w (sigio_perm). The caller holds System.mu.
-func maySignalOwner(w file.Owner, p *Process) bool {
-	c := p.creds()
-	return w.EUID == 0 || w.EUID == c.SUID || w.EUID == c.UID || w.UID == c.SUID || w.UID == c.UID
 }
 
 // HasOwner implements posix.FileSignals.

@@ -72,6 +72,12 @@ func (s *Set) MaySignal(target *Set) bool {
 	return s.Has(linux.CAP_KILL) || s.EUID == target.SUID || s.EUID == target.UID || s.UID == target.SUID || s.UID == target.UID
 }
 
+// MayBeSignalled reports whether a thread with these user IDs that made s the owner of a file (F_SETOWN) may send signals to s
+// (sigio_perm).
+func (s *Set) MayBeSignalled(uid, euid uint32) bool {
+	return euid == 0 || euid == s.SUID || euid == s.UID || uid == s.SUID || uid == s.UID
+}
+
 // ForAccess returns the credentials with which access(2) checks a file: the real IDs, and the permitted capabilities for user 0 or no
 // capabilities for another user. It reports whether they differ from those of other calls.
 func (s Set) ForAccess() (_ Set, differs bool) {

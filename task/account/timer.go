@@ -54,5 +54,13 @@ func CannotSleep(clock int) bool {
 	return false
 }
 
+// Slept converts the result of a wait that waits for nothing but its timeout: ETIMEDOUT means success.
+func Slept(errno linux.Errno) linux.Errno {
+	if errno == linux.ETIMEDOUT {
+		return 0
+	}
+	return errno
+}
+
 // Rounded rounds the time of a clock down to the clock's resolution.
 func Rounded(now int64, clock int) int64 { return now - now%linux.ClockResolution(clock) }
