@@ -201,12 +201,15 @@ static void library(void)
 	while (wait(0) > 0)
 		;
 	printf("count %d\n", s->count);
+	fflush(stdout);
 	if (fork() == 0) {
 		pthread_mutex_lock(&s->m);
+		__atomic_store_n(&s->count, -1, __ATOMIC_SEQ_CST);
 		usleep(50000);
 		_exit(0);
 	}
-	usleep(20000);
+	while (__atomic_load_n(&s->count, __ATOMIC_SEQ_CST) != -1) /* until the child has the mutex */
+		usleep(1000);
 	int r = pthread_mutex_lock(&s->m);
 	printf("owner died %d\n", r == EOWNERDEAD);
 	SHOW(pthread_mutex_consistent(&s->m));
