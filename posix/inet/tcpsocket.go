@@ -30,6 +30,7 @@ type TCPSocket struct {
 	// Guarded by mu.
 	binding     *stack.TCPBinding
 	opts        stack.TCPOptions // valid until the socket has a listener or a connection
+	synRetries  int              // opts.SynRetries of the new socket, from tcp_syn_retries
 	reported    bool             // connect(2) has returned 0 for the connection
 	closed      bool
 	nanoseconds bool          // timestamps have nanoseconds (SO_TIMESTAMPNS) instead of microseconds (SO_TIMESTAMP)
@@ -37,11 +38,21 @@ type TCPSocket struct {
 }
 
 func newTCP(n *Network, domain int) *TCPSocket {
+	opts := n.options()
 	return &TCPSocket{
 		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
 		net:  n.stack, leaving: &n.leaving, ports: &n.ports,
-		opts: n.options(),
+		opts: opts, synRetries: opts.SynRetries,
 	}
+}
+
+// passive returns the options of a listener. tcp_syn_retries has no effect on SYN-ACKs, but TCP_SYNCNT has.
+func (s *TCPSocket) passive() stack.TCPOptions {
+	o := s.opts
+	if o.SynRetries == s.synRetries {
+		o.SynRetries = 0
+	}
+	return o
 }
 
 // adopt initializes a new socket for the accepted connection c, and returns it.
@@ -115,7 +126,7 @@ func (s *TCPSocket) Listen(backlog int) linux.Errno {
 	if err != nil {
 		return file.ToErrno(err)
 	}
-	l.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	l.SetOptions(func(o *stack.TCPOptions) { *o = s.passive() })
 	l.Watch(s.Relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
