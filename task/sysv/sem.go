@@ -58,23 +58,28 @@ func (s *State) GetSet(c Caller, key int32, count, flags int) (int32, linux.Errn
 	if count < 0 || count > s.Limits.InSet {
 		return 0, linux.EINVAL
 	}
-	return s.sets.get(c, key, flags, func(t *Set) linux.Errno {
+	made := 0
+	id, errno := s.sets.get(c, key, flags, func(t *Set) linux.Errno {
 		if count > len(t.semaphores) {
 			return linux.EINVAL
 		}
 		return 0
 	}, func(p Permissions) (*Set, linux.Errno) {
-		_, all, _ := s.SetTotals()
 		switch {
 		case count == 0:
 			return nil, linux.EINVAL
-		case all+count > s.Limits.Semaphores:
+		case s.inSets+count > s.Limits.Semaphores:
 			return nil, linux.ENOSPC
 		case count > most:
 			return nil, linux.ENOMEM
 		}
+		made = count
 		return &Set{Permissions: p, Changed: c.Now, semaphores: make([]semaphore, count)}, 0
 	})
+	if errno == 0 {
+		s.inSets += made
+	}
+	return id, errno
 }
 
 // Set returns the semaphore set with an ID, if the caller may access it. Errors: EINVAL, EIDRM, EACCES.
@@ -106,6 +111,7 @@ func (s *State) RemoveSet(c Caller, t *Set) linux.Errno {
 	}
 	t.waiting = nil
 	s.sets.remove(t)
+	s.inSets -= len(t.semaphores)
 	return 0
 }
 
@@ -292,10 +298,7 @@ func (s *State) Leave(c Caller, undo Undo) {
 
 // SetTotals returns the number of sets, the number of semaphores, and the highest index of the table in use.
 func (s *State) SetTotals() (count, semaphores int, highest int32) {
-	for _, t := range s.sets.all() {
-		semaphores += len(t.semaphores)
-	}
-	return s.sets.count, semaphores, s.sets.highest()
+	return s.sets.count, s.inSets, s.sets.highest()
 }
 
 // SetText returns /proc/sysvipc/sem.

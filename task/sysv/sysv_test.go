@@ -209,3 +209,41 @@ func TestQueue(t *testing.T) {
 	want(t, "woken by the removal", woken, 2)
 	want(t, "result", sender.Errno, linux.EIDRM)
 }
+
+// SetTotals counts the semaphores of all sets that exist, and lists no sets for that.
+func TestSetTotals(t *testing.T) {
+	s, c := New(), root(1)
+	s.Limits.Sets = 100
+	r := rand.New(rand.NewPCG(1, 1))
+	type made struct {
+		id int32
+		n  int
+	}
+	var sets []made
+	sum := 0
+	for range 2000 {
+		if n := r.IntN(20); r.IntN(5) > 1 {
+			id, errno := s.GetSet(c, 0, n, 0o600)
+			want(t, "created", errno == 0, n > 0 && len(sets) < s.Limits.Sets)
+			if errno == 0 {
+				sets, sum = append(sets, made{id, n}), sum+n
+			}
+		} else if len(sets) > 0 {
+			i := r.IntN(len(sets))
+			set, _ := s.Set(c, sets[i].id, 0)
+			want(t, "removed", s.RemoveSet(c, set), 0)
+			sum -= sets[i].n
+			sets = slices.Delete(sets, i, i+1)
+		}
+		count, all, _ := s.SetTotals()
+		want(t, "sets", count, len(sets))
+		want(t, "semaphores", all, sum)
+	}
+	id, _ := s.GetSet(c, 9, 1, linux.IPC_CREAT|0o600)
+	again, errno := s.GetSet(c, 9, 1, 0o600)
+	_, all, _ := s.SetTotals()
+	want(t, "found by key", again, id)
+	want(t, "result", errno, 0)
+	want(t, "counted once", all, sum+1)
+	want(t, "allocations", testing.AllocsPerRun(10, func() { s.SetTotals() }), 0)
+}
