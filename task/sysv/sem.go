@@ -165,6 +165,7 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 			t.semaphores[o.ops[i].Number].value = old[i]
 		}
 	}
+	adjusted := map[uint16]int{} // see adjust
 	for i, op := range o.ops {
 		v := &t.semaphores[op.Number].value
 		old[i] = *v
@@ -174,7 +175,7 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 			o.blocker = op
 			restore(i)
 			return false, 0
-		case next > MaxValue, op.Flags&linux.SEM_UNDO != 0 && !o.adjustable(i):
+		case next > MaxValue, op.Flags&linux.SEM_UNDO != 0 && !o.adjust(adjusted, op):
 			restore(i)
 			return false, linux.ERANGE
 		}
@@ -194,17 +195,15 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 	return true, 0
 }
 
-// adjustable reports whether the SEM_UNDO adjustment stays within its range after operation i.
-func (o *Operation) adjustable(i int) bool {
-	sum := 0
-	if a := o.undo[o.set]; a != nil {
-		sum = a[o.ops[i].Number]
+// adjust adds an operation to the adjustments (SEM_UNDO) that the process will have, by the number of the semaphore, and reports whether
+// the adjustment stays within its range.
+func (o *Operation) adjust(adjusted map[uint16]int, op Op) bool {
+	sum, ok := adjusted[op.Number]
+	if a := o.undo[o.set]; !ok && a != nil {
+		sum = a[op.Number]
 	}
-	for _, op := range o.ops[:i+1] {
-		if op.Number == o.ops[i].Number && op.Flags&linux.SEM_UNDO != 0 {
-			sum -= int(op.Change)
-		}
-	}
+	sum -= int(op.Change)
+	adjusted[op.Number] = sum
 	return sum >= -MaxValue-1 && sum <= MaxValue
 }
 
