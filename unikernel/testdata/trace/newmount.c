@@ -141,6 +141,8 @@ static void inJail(void)
 		OPEN(m, fsmount(fd, 0, 0));
 		SHOW(move_mount(m, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH));
 		SHOW(exists("/proc/self/status"));
+		close(m);
+		close(fd);
 		SHOW(umount("/proc"));
 		OPEN(fd, fsopen("proc", 0));
 		SHOW(fsconfig(fd, FSCONFIG_SET_FLAG, "ro", 0, 0));
