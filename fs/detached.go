@@ -22,14 +22,19 @@ type Single interface {
 	Kind() string
 }
 
-// DetachedSingle returns the root of a new mount of the Single of type about.Kind that Mount has mounted last. Errors: ENODEV.
-func (t *Tree) DetachedSingle(about Mounted) (Place, error) {
+// DetachedSingle returns the root of a new mount of the Single of type about.Kind that Mount has mounted last. If shared is set,
+// SetReadOnly changes all mounts that share it; otherwise only the new mount and its copies. Errors: ENODEV.
+func (t *Tree) DetachedSingle(about Mounted, shared bool) (Place, error) {
 	m, ok := t.singles.Load(about.Kind)
 	if !ok {
 		return Place{}, linux.ENODEV
 	}
 	of := m.(*mount)
-	return t.detached(&mount{fs: of.fs, frozen: of.frozen, device: of.device, about: &about}), nil
+	n := &mount{fs: of.fs, device: of.device, about: &about}
+	if shared {
+		n.frozen = of.frozen
+	}
+	return t.detached(n), nil
 }
 
 // HasSingle reports whether there is a Single of a type.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/fs/pseudo"
 )
 
 // mount(2) makes a file system in memory, and shows directories at other places with other rights.
@@ -51,6 +52,86 @@ func TestMount(t *testing.T) {
 		exit(u, 0)
 	}, func(u *user) { exit(u, 0) }, func(u *user) {
 		is(t, "unmount in the child", u.call(linux.SYS_UMOUNT2, target, 0), 0)
+		exit(u, 0)
+	})
+}
+
+// A further mount of proc is made or becomes read-only alone: the first one stays writable.
+func TestReadOnlyProc(t *testing.T) {
+	const target, kind, key, data = dataAt + 512, dataAt + 600, dataAt + 700, dataAt + 800
+	run(t, func(u *user) {
+		u.text(target, "/p")
+		u.text(kind, "proc")
+		writes := func(path string) int64 {
+			fd := u.call(linux.SYS_OPEN, u.text(data, path), linux.O_WRONLY)
+			if fd < 0 {
+				return fd
+			}
+			return u.call(linux.SYS_CLOSE, uint64(fd))
+		}
+		both := func(when string, want int64) {
+			t.Helper()
+			is(t, when+": the new mount", writes("/p/self/comm"), want)
+			is(t, when+": the first mount", writes("/proc/self/comm"), 0)
+		}
+		is(t, "mkdir", u.call(linux.SYS_MKDIR, target, 0o755), 0)
+		fd := uint64(u.call(linux.SYS_FSOPEN, kind, 0))
+		is(t, "ro", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_SET_FLAG, u.text(key, "ro"), 0, 0), 0)
+		is(t, "create", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_CMD_CREATE, 0, 0, 0), 0)
+		at := u.call(linux.SYS_FSMOUNT, fd, 0, 0)
+		is(t, "move", u.call(linux.SYS_MOVE_MOUNT, uint64(at), u.text(data, ""), 0, target, linux.MOVE_MOUNT_F_EMPTY_PATH), 0)
+		both("created", failed(linux.EROFS))
+		is(t, "rw", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_SET_FLAG, u.text(key, "rw"), 0, 0), 0)
+		is(t, "reconfigure", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_CMD_RECONFIGURE, 0, 0, 0), 0)
+		both("reconfigured", 0)
+		is(t, "unmount", u.call(linux.SYS_UMOUNT2, target, 0), 0)
+
+		is(t, "mount", u.call(linux.SYS_MOUNT, 0, target, kind, linux.MS_RDONLY, 0), 0)
+		both("mounted", failed(linux.EROFS))
+		is(t, "writable", u.call(linux.SYS_MOUNT, 0, target, 0, linux.MS_REMOUNT, 0), 0)
+		both("remounted", 0)
+		is(t, "read-only", u.call(linux.SYS_MOUNT, 0, target, 0, linux.MS_REMOUNT|linux.MS_RDONLY, 0), 0)
+		is(t, "the flag of the mount", u.call(linux.SYS_MOUNT, 0, target, 0, linux.MS_REMOUNT|linux.MS_BIND, 0), 0)
+		both("remounted again", failed(linux.EROFS))
+		exit(u, 0)
+	})
+}
+
+// A further mount of sysfs, which is one file system, can be read-only alone; remounting without MS_BIND changes all mounts.
+func TestReadOnlySysfs(t *testing.T) {
+	const target, kind, key, data = dataAt + 512, dataAt + 600, dataAt + 700, dataAt + 800
+	runIn(t, func(w *world) func() {
+		v := w.root.View()
+		w.root.MkdirAt(linux.AT_FDCWD, "/sys", 0o555)
+		place, err := v.Lookup(v.Root, "/sys", true)
+		if err == nil {
+			err = v.Tree.Mount(pseudo.New(pseudo.SysMagic), place, false)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {}
+	}, func(u *user) {
+		u.text(target, "/s")
+		u.text(kind, "sysfs")
+		readOnly := func(when string, again, first bool) {
+			t.Helper()
+			for path, want := range map[string]bool{"/s/x": again, "/sys/x": first} {
+				got := u.call(linux.SYS_MKDIR, u.text(data, path), 0o755) == failed(linux.EROFS)
+				if got != want {
+					t.Errorf("%s: %s is read-only: %v, want %v", when, path, got, want)
+				}
+			}
+		}
+		is(t, "mkdir", u.call(linux.SYS_MKDIR, target, 0o755), 0)
+		fd := uint64(u.call(linux.SYS_FSOPEN, kind, 0))
+		is(t, "ro", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_SET_FLAG, u.text(key, "ro"), 0, 0), 0)
+		is(t, "create", u.call(linux.SYS_FSCONFIG, fd, linux.FSCONFIG_CMD_CREATE, 0, 0, 0), 0)
+		at := u.call(linux.SYS_FSMOUNT, fd, 0, 0)
+		is(t, "move", u.call(linux.SYS_MOVE_MOUNT, uint64(at), u.text(data, ""), 0, target, linux.MOVE_MOUNT_F_EMPTY_PATH), 0)
+		readOnly("created", true, false)
+		is(t, "read-only", u.call(linux.SYS_MOUNT, 0, target, 0, linux.MS_REMOUNT|linux.MS_RDONLY, 0), 0)
+		readOnly("remounted", true, true)
 		exit(u, 0)
 	})
 }

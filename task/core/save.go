@@ -11,13 +11,17 @@ import (
 const Least = mem.PageSize
 
 // Save writes the dump to the file that the settings name, in the working folder of a process, whose rights apply. It replaces an earlier
-// file. It returns the bit of the process's status that reports a core dump; 0 if there is none. The file has no descriptor: a process that shares the table of descriptors cannot exchange it.
+// file if mayReplace allows it. It returns the bit of the process's status that reports a core dump; 0 if there is none. The file has no
+// descriptor: a process that shares the table of descriptors cannot exchange it.
 func (d *Dump) Save(process *posix.Process, s *Settings) (flag int32) {
 	if d.aborted() {
 		return 0
 	}
 	v, name := process.View(), d.name(s, process.Uname().Nodename)
-	v.Unlink(v.Dir, name) // if there is an earlier file that cannot be removed, Open fails
+	if earlier, err := v.Lookup(v.Dir, name, false); err == nil && mayReplace(earlier.Node.Attr()) {
+		v.Unlink(v.Dir, name)
+	}
+	// Open fails if the earlier file was not removed.
 	f, err := v.Open(v.Dir, name, fs.Create|fs.Exclusive|fs.ReadWrite|fs.NoFollow, 0o600)
 	if err != nil {
 		return 0
@@ -35,6 +39,10 @@ func (d *Dump) Save(process *posix.Process, s *Settings) (flag int32) {
 	}
 	return signal.CoreFlag
 }
+
+// mayReplace reports whether a core dump replaces a file: a regular file with one name (core(5)). A device such as /dev/null stays, also
+// if a process of root dumps.
+func mayReplace(a fs.Attr) bool { return a.Mode.Type() == fs.Regular && a.Links == 1 }
 
 // writer writes a sparse file from its beginning. After an error, at a limit, or when the dump is aborted, it takes nothing more.
 type writer struct {

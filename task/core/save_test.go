@@ -174,3 +174,57 @@ func TestDumpEndsAtLimits(t *testing.T) {
 		}
 	}
 }
+
+// A dump is written where kernel.core_pattern says. It replaces a regular file with one name, and nothing else.
+func TestDumpReplacesOnlyRegularFile(t *testing.T) {
+	kinds := map[string]struct {
+		mode fs.Mode
+		want int32
+	}{
+		"none": {0, signal.CoreFlag}, "file": {fs.Regular | 0o444, signal.CoreFlag}, "linked": {fs.Regular | 0o666, 0},
+		"device": {fs.CharDevice | 0o666, 0}, "pipe": {fs.Fifo | 0o666, 0}, "directory": {fs.Dir | 0o777, 0}, "link": {fs.Symlink, 0},
+	}
+	for name, kind := range kinds {
+		d := newDumped(1 << 20)
+		v := d.process.View()
+		must(t, v.Mkdir(v.Root, "/d", 0o755))
+		path := "/d/" + name + ".7"
+		switch {
+		case kind.mode == 0:
+		case kind.mode.Type() == fs.Symlink:
+			must(t, v.Symlink("/target", v.Root, path))
+		case kind.mode.Type() == fs.Dir:
+			must(t, v.Mkdir(v.Root, path, 0o777))
+		default:
+			must(t, v.Mknod(v.Root, path, kind.mode, fs.Device{Major: 1, Minor: 3}))
+		}
+		before, _ := v.Lookup(v.Root, path, false)
+		if name == "linked" {
+			must(t, v.Link(before, v.Root, "/second"))
+		}
+		var s core.Settings
+		s.SetPattern("/d/" + name)
+		s.UsesPID.Store(1)
+		d.PID = 7
+		if got := d.Save(d.process, &s); got != kind.want {
+			t.Errorf("%s: status %#x, want %#x", name, got, kind.want)
+		}
+		after, err := v.Lookup(v.Root, path, false)
+		if err != nil || (after != before) != (kind.want != 0) {
+			t.Errorf("%s: replaced: %v, %v", name, after != before, err)
+		}
+		if a := after.Node.Attr(); kind.want != 0 && (a.Size == 0 || a.Mode != fs.Regular|0o600) {
+			t.Errorf("%s: mode %o, %d bytes", name, a.Mode, a.Size)
+		}
+		if _, err := v.Lookup(v.Root, "/target", false); err == nil {
+			t.Errorf("%s: the dump was written through a symbolic link", name)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -221,12 +221,15 @@ func (x *context) create(c call.Caller) linux.Errno {
 	if about.Source == "" {
 		about.Source = "none"
 	}
+	if x.readOnly && isShared(x.kind) { // the other mounts stay writable
+		about.Flags = fs.ReadOnlyMount
+	}
 	tree := c.Process.View().Tree
 	var errno linux.Errno
 	x.root, errno = newMount(c.Process, tree, about, strings.Join(x.options, ","))
 	if x.phase = created; errno != 0 {
 		x.phase = failed
-	} else if x.readOnly {
+	} else if x.readOnly && !isShared(x.kind) {
 		tree.SetReadOnly(x.root, true)
 	}
 	return errno

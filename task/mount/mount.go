@@ -86,7 +86,7 @@ func mount(p *posix.Process, source, target, kind string, flags uint64, data str
 	if errno != 0 {
 		return errno
 	}
-	if isMemory(kind) {
+	if !isShared(kind) {
 		v.Tree.SetReadOnly(place, flags&linux.MS_RDONLY != 0)
 	}
 	return attach(v.Tree, place, at, about.Path)
@@ -140,10 +140,14 @@ func mountFlags(flags uint64) (f fs.MountFlags) {
 // isMemory reports whether a type is a file system in memory.
 func isMemory(kind string) bool { return kind == "tmpfs" || kind == "ramfs" }
 
+// isShared reports whether all mounts of a type are read-only together, as they are the same file system. Each mount of proc and devpts
+// is a file system of its own for this, although its files are those of the first.
+func isShared(kind string) bool { return kind == "sysfs" || kind == "cgroup2" }
+
 // newMount returns the root of a new, detached mount of a file system of type about.Kind. Errors: ENODEV, EINVAL for a wrong option.
 func newMount(p *posix.Process, t *fs.Tree, about fs.Mounted, data string) (fs.Place, linux.Errno) {
 	if !isMemory(about.Kind) {
-		at, err := t.DetachedSingle(about)
+		at, err := t.DetachedSingle(about, isShared(about.Kind))
 		return at, file.ToErrno(err)
 	}
 	c, owner, ok := memfs.ParseOptions(data)

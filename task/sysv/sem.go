@@ -58,23 +58,28 @@ func (s *State) GetSet(c Caller, key int32, count, flags int) (int32, linux.Errn
 	if count < 0 || count > s.Limits.InSet {
 		return 0, linux.EINVAL
 	}
-	return s.sets.get(c, key, flags, func(t *Set) linux.Errno {
+	made := 0
+	id, errno := s.sets.get(c, key, flags, func(t *Set) linux.Errno {
 		if count > len(t.semaphores) {
 			return linux.EINVAL
 		}
 		return 0
 	}, func(p Permissions) (*Set, linux.Errno) {
-		_, all, _ := s.SetTotals()
 		switch {
 		case count == 0:
 			return nil, linux.EINVAL
-		case all+count > s.Limits.Semaphores:
+		case s.inSets+count > s.Limits.Semaphores:
 			return nil, linux.ENOSPC
 		case count > most:
 			return nil, linux.ENOMEM
 		}
+		made = count
 		return &Set{Permissions: p, Changed: c.Now, semaphores: make([]semaphore, count)}, 0
 	})
+	if errno == 0 {
+		s.inSets += made
+	}
+	return id, errno
 }
 
 // Set returns the semaphore set with an ID, if the caller may access it. Errors: EINVAL, EIDRM, EACCES.
@@ -106,6 +111,7 @@ func (s *State) RemoveSet(c Caller, t *Set) linux.Errno {
 	}
 	t.waiting = nil
 	s.sets.remove(t)
+	s.inSets -= len(t.semaphores)
 	return 0
 }
 
@@ -159,6 +165,7 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 			t.semaphores[o.ops[i].Number].value = old[i]
 		}
 	}
+	adjusted := map[uint16]int{} // see adjust
 	for i, op := range o.ops {
 		v := &t.semaphores[op.Number].value
 		old[i] = *v
@@ -168,7 +175,7 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 			o.blocker = op
 			restore(i)
 			return false, 0
-		case next > MaxValue, op.Flags&linux.SEM_UNDO != 0 && !o.adjustable(i):
+		case next > MaxValue, op.Flags&linux.SEM_UNDO != 0 && !o.adjust(adjusted, op):
 			restore(i)
 			return false, linux.ERANGE
 		}
@@ -188,17 +195,15 @@ func (o *Operation) try() (possible bool, errno linux.Errno) {
 	return true, 0
 }
 
-// adjustable reports whether the SEM_UNDO adjustment stays within its range after operation i.
-func (o *Operation) adjustable(i int) bool {
-	sum := 0
-	if a := o.undo[o.set]; a != nil {
-		sum = a[o.ops[i].Number]
+// adjust adds an operation to the adjustments (SEM_UNDO) that the process will have, by the number of the semaphore, and reports whether
+// the adjustment stays within its range.
+func (o *Operation) adjust(adjusted map[uint16]int, op Op) bool {
+	sum, ok := adjusted[op.Number]
+	if a := o.undo[o.set]; !ok && a != nil {
+		sum = a[op.Number]
 	}
-	for _, op := range o.ops[:i+1] {
-		if op.Number == o.ops[i].Number && op.Flags&linux.SEM_UNDO != 0 {
-			sum -= int(op.Change)
-		}
-	}
+	sum -= int(op.Change)
+	adjusted[op.Number] = sum
 	return sum >= -MaxValue-1 && sum <= MaxValue
 }
 
@@ -292,10 +297,7 @@ func (s *State) Leave(c Caller, undo Undo) {
 
 // SetTotals returns the number of sets, the number of semaphores, and the highest index of the table in use.
 func (s *State) SetTotals() (count, semaphores int, highest int32) {
-	for _, t := range s.sets.all() {
-		semaphores += len(t.semaphores)
-	}
-	return s.sets.count, semaphores, s.sets.highest()
+	return s.sets.count, s.inSets, s.sets.highest()
 }
 
 // SetText returns /proc/sysvipc/sem.

@@ -204,6 +204,7 @@ type State struct {
 	sets     table[*Set]
 	queues   table[*Queue]
 	pages    uint64 // number of pages of all segments
+	inSets   int    // number of semaphores of all sets
 
 	Limits Limits
 }

@@ -209,3 +209,79 @@ func TestQueue(t *testing.T) {
 	want(t, "woken by the removal", woken, 2)
 	want(t, "result", sender.Errno, linux.EIDRM)
 }
+
+// SetTotals counts the semaphores of all sets that exist, and lists no sets for that.
+func TestSetTotals(t *testing.T) {
+	s, c := New(), root(1)
+	s.Limits.Sets = 100
+	r := rand.New(rand.NewPCG(1, 1))
+	type made struct {
+		id int32
+		n  int
+	}
+	var sets []made
+	sum := 0
+	for range 2000 {
+		if n := r.IntN(20); r.IntN(5) > 1 {
+			id, errno := s.GetSet(c, 0, n, 0o600)
+			want(t, "created", errno == 0, n > 0 && len(sets) < s.Limits.Sets)
+			if errno == 0 {
+				sets, sum = append(sets, made{id, n}), sum+n
+			}
+		} else if len(sets) > 0 {
+			i := r.IntN(len(sets))
+			set, _ := s.Set(c, sets[i].id, 0)
+			want(t, "removed", s.RemoveSet(c, set), 0)
+			sum -= sets[i].n
+			sets = slices.Delete(sets, i, i+1)
+		}
+		count, all, _ := s.SetTotals()
+		want(t, "sets", count, len(sets))
+		want(t, "semaphores", all, sum)
+	}
+	id, _ := s.GetSet(c, 9, 1, linux.IPC_CREAT|0o600)
+	again, errno := s.GetSet(c, 9, 1, 0o600)
+	_, all, _ := s.SetTotals()
+	want(t, "found by key", again, id)
+	want(t, "result", errno, 0)
+	want(t, "counted once", all, sum+1)
+	want(t, "allocations", testing.AllocsPerRun(10, func() { s.SetTotals() }), 0)
+}
+
+// The SEM_UNDO adjustments of a call with many operations add up for each semaphore, and the last one may leave the range.
+func TestManyAdjustments(t *testing.T) {
+	const count, most = 3, 1 << 16
+	s, c := New(), root(1)
+	id, _ := s.GetSet(c, 0, count, 0o600)
+	set, _ := s.Set(c, id, 0)
+	undo := Undo{}
+	ops := make([]Op, most)
+	var sums [count]int
+	for i := range ops {
+		n, change := i%count, 1-i/count%2*2 // each semaphore is 1 and 0 in turn
+		ops[i] = Op{Number: uint16(n), Change: int16(change), Flags: linux.SEM_UNDO}
+		sums[n] -= change
+	}
+	_, errno := s.Operate(c, id, ops, undo, none)
+	want(t, "many", errno, 0)
+	want(t, "adjustments", [count]int(undo[set]), sums)
+
+	far := Op{Number: 1, Change: MaxValue, Flags: linux.SEM_UNDO}
+	back := Op{Number: 1, Change: -MaxValue}
+	values := func() (v [count]int) {
+		for i := range v {
+			v[i], _, _, _, _ = set.Value(i)
+		}
+		return v
+	}
+	before := values()
+	s.SetValues(c, set, 1, []int{0}, []Undo{undo})
+	_, errno = s.Operate(c, id, []Op{far, back, {1, 1, linux.SEM_UNDO}, {1, -1, 0}, {1, 1, linux.SEM_UNDO}}, undo, none)
+	want(t, "beyond the range", errno, linux.ERANGE)
+	before[1] = 0
+	want(t, "values", values(), before)
+	want(t, "the adjustment", undo[set][1], 0)
+	_, errno = s.Operate(c, id, []Op{far, back, {1, 1, linux.SEM_UNDO}}, undo, none)
+	want(t, "at the end of the range", errno, 0)
+	want(t, "the adjustment", undo[set][1], -MaxValue-1)
+}

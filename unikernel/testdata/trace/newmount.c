@@ -28,6 +28,12 @@ static int make(const char *path)
 	return fd < 0 ? -1 : close(fd);
 }
 
+static int opens(const char *path)
+{
+	int fd = open(path, O_WRONLY);
+	return fd < 0 ? -1 : close(fd);
+}
+
 static void flags(const char *path)
 {
 	struct statvfs s;
@@ -112,7 +118,7 @@ static void configure(void)
 	close(fd);
 }
 
-/* Shows whether file systems of which there is only one can be mounted by a process with another root. */
+/* Shows whether file systems of which there is only one can be mounted by a process with another root, and proc be read-only there alone. */
 static void inJail(void)
 {
 	puts("-- in a jail");
@@ -135,9 +141,19 @@ static void inJail(void)
 		OPEN(m, fsmount(fd, 0, 0));
 		SHOW(move_mount(m, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH));
 		SHOW(exists("/proc/self/status"));
+		close(m);
+		close(fd);
+		SHOW(umount("/proc"));
+		OPEN(fd, fsopen("proc", 0));
+		SHOW(fsconfig(fd, FSCONFIG_SET_FLAG, "ro", 0, 0));
+		SHOW(fsconfig(fd, FSCONFIG_CMD_CREATE, 0, 0, 0));
+		OPEN(m, fsmount(fd, 0, 0));
+		SHOW(move_mount(m, "", AT_FDCWD, "/proc", MOVE_MOUNT_F_EMPTY_PATH));
+		SHOW(opens("/proc/self/comm"));
 		_exit(0);
 	}
 	wait(0);
+	SHOW(opens("/proc/self/comm"));
 }
 
 /* Shows that mounts of another mount namespace cannot be used. */
