@@ -22,6 +22,15 @@ func (l *Lock) number() {
 	}
 }
 
+// locate stores the device and the inode number of the file. The list does not ask the file for them, because the file may be closed
+// when the list is read, and because a file of the host's may answer late.
+func (l *Lock) locate() {
+	if l.File != nil {
+		at := l.File.Place()
+		l.device, l.inode = at.Device(), at.Node.Attr().Inode
+	}
+}
+
 // entry is a lock in the list, with the requests that wait for its end. The mode of a lease that must end is its future mode.
 type entry struct {
 	Lock
@@ -120,11 +129,12 @@ type Files struct {
 	Leases Leases
 }
 
-// Release ends the locks and the lease of a file of a tree that is being closed.
+// Release ends the lease and all locks that were set by a file of a tree that is being closed. Record locks of processes are among them if
+// processes share a descriptor table, and one closes the file by which another has set a lock.
 func (l *Files) Release(t *fs.Tree, f File) {
 	n := f.Place().Node
-	l.Ranges.Release(n, Whole(f, false))
-	l.Flocks.Release(n, Whole(f, false))
+	l.Ranges.close(n, f)
+	l.Flocks.close(n, f)
 	l.Leases.Release(t, n, f)
 }
 
@@ -174,8 +184,7 @@ func (e *entry) append(text []byte, id, level int) []byte {
 	if e.File == nil {
 		text = append(text, "<none>:0 "...)
 	} else {
-		at := e.File.Place()
-		text = fmt.Appendf(text, "%02x:%02x:%d ", at.Device().Major, at.Device().Minor, at.Node.Attr().Inode)
+		text = fmt.Appendf(text, "%02x:%02x:%d ", e.device.Major, e.device.Minor, e.inode)
 	}
 	if e.Last == math.MaxInt64 {
 		return fmt.Appendf(text, "%d EOF\n", e.First)

@@ -21,7 +21,9 @@ type Lock struct {
 	PID         int32 // process ID that F_GETLK reports; NoPID for F_OFD_SETLK
 	First, Last int64
 	Write       bool
-	serial      uint64 // see newest
+	serial      uint64    // see newest
+	device      fs.Device // device and inode number of the file, for /proc/locks
+	inode       uint64
 }
 
 // NoPID is the process ID of a lock that belongs to an open file description (F_OFD_SETLK).
@@ -154,6 +156,25 @@ func (t *Table) Release(n fs.Node, what Lock) {
 	t.wakeWaiters()
 }
 
+// close releases the locks that were set by a file that is being closed.
+func (t *Table) close(n fs.Node, f File) {
+	if t.Len() == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := len(t.locks[n])
+	left := slices.DeleteFunc(t.locks[n], func(h Lock) bool { return h.File == f })
+	if len(left) == before {
+		return
+	}
+	t.count.Add(int32(len(left) - before))
+	if t.locks[n] = left; len(left) == 0 {
+		delete(t.locks, n)
+	}
+	t.wakeWaiters()
+}
+
 // cut removes a range of bytes from the locks of an owner. A lock around the range is split in two. The caller holds mu.
 func (t *Table) cut(n fs.Node, what Lock) {
 	if t.locks == nil {
@@ -207,6 +228,7 @@ func (t *Table) Convert(n fs.Node, want Lock, wait bool, task file.Task) linux.E
 
 // take implements Take and Convert.
 func (t *Table) take(n fs.Node, want Lock, wait, detect, convert bool, task file.Task) linux.Errno {
+	want.locate()
 	gone, errno := t.try(n, want, wait && detect, convert)
 	switch {
 	case gone == nil:
