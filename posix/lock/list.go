@@ -66,30 +66,53 @@ func entryOf(l Lock, whole bool) *entry {
 	return e
 }
 
-// enqueue adds a request to the first element that blocks it, or to a request that waits for that element and also blocks it. It reports
-// whether an element blocks the request.
-func enqueue(list []*entry, w *entry) bool {
-	for _, h := range list {
-		if h.blocks(w.Lock) {
-			if !enqueue(h.waiters, w) {
-				h.waiters = append(h.waiters, w)
-			}
-			return true
+// Limits of the list. Without them, a chain of n requests would take n² bytes and steps.
+const (
+	deepest  = 50      // levels of requests; the requests that belong below are listed at the last level
+	widest   = 1000    // requests at one level that are compared with a new request
+	mostText = 1 << 20 // bytes of the text, without the last line
+)
+
+// enqueue adds a request to the first element that blocks it, or to a request that waits for that element and also blocks it.
+func enqueue(list []*entry, w *entry) {
+	var blocker *entry
+	for range deepest {
+		i := slices.IndexFunc(list, func(h *entry) bool { return h.blocks(w.Lock) })
+		if i < 0 {
+			break
 		}
+		blocker = list[i]
+		list = blocker.waiters[:min(len(blocker.waiters), widest)]
 	}
-	return false
+	if blocker != nil {
+		blocker.waiters = append(blocker.waiters, w)
+	}
+}
+
+// group is a copy of the locks of one file and of the requests that wait for them, the oldest first.
+type group struct {
+	held  []Lock
+	queue []*Lock
+}
+
+// groups returns copies of all locks. The tree of requests is built from them, so that a reader of a long list stops no other caller.
+func (t *Table) groups() (all []group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, held := range t.locks {
+		all = append(all, group{slices.Clone(held), slices.Clone(t.queue[n])})
+	}
+	return all
 }
 
 // entries returns the locks of a table; whole says that the table is that of flock(2).
 func (t *Table) entries(whole bool) (all []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n, locks := range t.locks {
+	for _, g := range t.groups() {
 		var list []*entry
-		for _, l := range locks {
+		for _, l := range g.held {
 			list = append(list, entryOf(l, whole))
 		}
-		for _, w := range t.queue[n] {
+		for _, w := range g.queue {
 			enqueue(list, entryOf(*w, whole))
 		}
 		all = append(all, list...)
@@ -99,27 +122,36 @@ func (t *Table) entries(whole bool) (all []*entry) {
 
 // entries returns the leases.
 func (l *Leases) entries() (all []*entry) {
+	held, waiting := l.groups()
+	for n, list := range held {
+		for _, b := range waiting[n] {
+			enqueue(list, b)
+		}
+		all = append(all, list...)
+	}
+	return all
+}
+
+// groups returns the leases of each file, and the attempts that wait, the oldest first.
+func (l *Leases) groups() (held, waiting map[fs.Node][]*entry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	held, waiting = map[fs.Node][]*entry{}, map[fs.Node][]*entry{}
 	for n, leases := range l.held {
-		var list []*entry
 		for _, h := range leases {
 			e := &entry{Lock: h.Lock, kind: leaseKind, mode: modes[h.kind]}
 			if e.Write = h.kind == linux.F_WRLCK; !h.until.IsZero() {
 				e.kind, e.mode = breakingKind, modes[h.wanted]
 			}
-			list = append(list, e)
+			held[n] = append(held[n], e)
 		}
-		for _, c := range l.waiting {
-			if c.node == n {
-				b := entryOf(Whole(c, c.write), true)
-				b.kind, b.PID = breakerKind, c.pid
-				enqueue(list, b)
-			}
-		}
-		all = append(all, list...)
 	}
-	return all
+	for _, c := range l.waiting {
+		b := entryOf(Whole(c, c.write), true)
+		b.kind, b.PID = breakerKind, c.pid
+		waiting[c.node] = append(waiting[c.node], b)
+	}
+	return held, waiting
 }
 
 // Files holds all locks and leases of files.
@@ -138,7 +170,7 @@ func (l *Files) Release(t *fs.Tree, f File) {
 	l.Leases.Release(t, n, f)
 }
 
-// Text returns the text of /proc/locks.
+// Text returns the text of /proc/locks. It ends after mostText bytes.
 func (l *Files) Text() string {
 	all := slices.Concat(l.Flocks.entries(true), l.Ranges.entries(false), l.Leases.entries())
 	slices.SortFunc(all, func(a, b *entry) int { return int(b.serial - a.serial) })
@@ -166,6 +198,9 @@ func (l *Files) Held(f File, process any) string {
 
 // appendTree appends the line of a lock, and the lines of the requests that wait for it.
 func (e *entry) appendTree(text []byte, id, level int) []byte {
+	if len(text) >= mostText {
+		return text
+	}
 	text = e.append(text, id, level)
 	for _, w := range e.waiters {
 		text = w.appendTree(text, id, level+1)

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"loam/abi/linux"
@@ -53,5 +55,26 @@ func TestListOfClosedFiles(t *testing.T) {
 	l.Release(tree, other)
 	if got := l.Text(); got != "" || l.Ranges.Len() != 0 || len(l.Ranges.locks) != 0 {
 		t.Errorf("after both are closed: %s", got)
+	}
+}
+
+// A long chain of requests has a short list, and a long list ends after a limit.
+func TestLongList(t *testing.T) {
+	const requests = 2000
+	var l Files
+	node := fs.NewTree(memfs.New(memfs.Config{})).Root().Node
+	l.Flocks.Take(node, Whole(-1, true), false, false, file.Task{})
+	for i := range requests {
+		l.Flocks.enqueue(node, Whole(i, true))
+	}
+	text := l.Text()
+	lines := strings.Split(text, "\n")
+	const arrow = "-> FLOCK  ADVISORY  WRITE 0 <none>:0 0 EOF"
+	if len(lines) != requests+2 || lines[2] != "1:  "+arrow || lines[requests] != "1: "+strings.Repeat(" ", 49)+arrow || len(text) > requests*120 {
+		t.Errorf("%d lines, %d bytes: %q, ..., %q", len(lines), len(text), lines[2], lines[requests])
+	}
+	l.Ranges.locks = map[fs.Node][]Lock{node: slices.Repeat([]Lock{{Owner: 1}}, 100000)}
+	if n := len(l.Text()); n < 1<<20 || n > 1<<20+100 {
+		t.Errorf("the list of many locks has %d bytes", n)
 	}
 }
