@@ -73,6 +73,15 @@ const (
 	mostText = 1 << 20 // bytes of the text, without the last line
 )
 
+// entry returns the entry of a lease.
+func (h *lease) entry() *entry {
+	e := &entry{Lock: h.Lock, kind: leaseKind, mode: modes[h.kind]}
+	if e.Write = h.kind == linux.F_WRLCK; !h.until.IsZero() {
+		e.kind, e.mode = breakingKind, modes[h.wanted]
+	}
+	return e
+}
+
 // enqueue adds a request to the first element that blocks it, or to a request that waits for that element and also blocks it.
 func enqueue(list []*entry, w *entry) {
 	var blocker *entry
@@ -139,11 +148,7 @@ func (l *Leases) groups() (held, waiting map[fs.Node][]*entry) {
 	held, waiting = map[fs.Node][]*entry{}, map[fs.Node][]*entry{}
 	for n, leases := range l.held {
 		for _, h := range leases {
-			e := &entry{Lock: h.Lock, kind: leaseKind, mode: modes[h.kind]}
-			if e.Write = h.kind == linux.F_WRLCK; !h.until.IsZero() {
-				e.kind, e.mode = breakingKind, modes[h.wanted]
-			}
-			held[n] = append(held[n], e)
+			held[n] = append(held[n], h.entry())
 		}
 	}
 	for _, c := range l.waiting {
@@ -181,19 +186,42 @@ func (l *Files) Text() string {
 	return string(text)
 }
 
-// Held returns the lines of /proc/PID/fdinfo for the locks that were set by a file, for the file itself or for a process.
+// Held returns the lines of /proc/PID/fdinfo for the locks that were set by a file, for the file itself or for a process. The text ends
+// after mostText bytes.
 func (l *Files) Held(f File, process any) string {
+	n := f.Place().Node
 	var text []byte
-	n := 0
-	for _, list := range [...][]*entry{l.Flocks.entries(true), l.Ranges.entries(false), l.Leases.entries()} {
-		for _, e := range list {
-			if e.File == f && (e.Owner == process || e.Owner == f) {
-				n++
-				text = e.append(append(text, "lock:\t"...), n, 0)
-			}
+	for i, e := range slices.Concat(l.Flocks.held(n, f, process, true), l.Ranges.held(n, f, process, false), l.Leases.holding(n, f)) {
+		if len(text) >= mostText {
+			break
 		}
+		text = e.append(append(text, "lock:\t"...), i+1, 0)
 	}
 	return string(text)
+}
+
+// held returns the locks that were set by an open file of a node, for the file itself or for a process.
+func (t *Table) held(n fs.Node, f File, process any, whole bool) (list []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.locks[n] {
+		if h.File == f && (h.Owner == process || h.Owner == f) {
+			list = append(list, entryOf(h, whole))
+		}
+	}
+	return list
+}
+
+// holding returns the lease of an open file of a node, if it has one.
+func (l *Leases) holding(n fs.Node, f File) (list []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range l.held[n] {
+		if h.File == f {
+			list = append(list, h.entry())
+		}
+	}
+	return list
 }
 
 // appendTree appends the line of a lock, and the lines of the requests that wait for it.

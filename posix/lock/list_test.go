@@ -78,3 +78,27 @@ func TestLongList(t *testing.T) {
 		t.Errorf("the list of many locks has %d bytes", n)
 	}
 }
+
+// The locks of an open file are found without a look at other files and at requests that wait.
+func TestHeld(t *testing.T) {
+	var l Files
+	tree := fs.NewTree(memfs.New(memfs.Config{}))
+	f := &openFile{place: tree.Root()}
+	node := f.place.Node
+	l.Flocks.Take(node, Lock{Owner: f, File: f, PID: 5, Write: true}, false, false, file.Task{})
+	l.Ranges.Take(node, Lock{Owner: "process", File: f, PID: 5, Last: 9}, false, false, file.Task{})
+	l.Ranges.Take(node, Lock{Owner: "another", File: f, PID: 6, Last: 9}, false, false, file.Task{})
+	l.Leases.Set(tree, node, Lock{Owner: f, File: f, PID: 5}, linux.F_RDLCK, func() {})
+	for i := range 1000 {
+		l.Flocks.enqueue(node, Whole(i, true))
+		l.Ranges.locks[fs.NewTree(memfs.New(memfs.Config{})).Root().Node] = []Lock{{Owner: "process"}}
+	}
+	const want = "lock:\t1: FLOCK  ADVISORY  WRITE 5 00:01:1 0 0\nlock:\t2: POSIX  ADVISORY  READ 5 00:01:1 0 9\n" +
+		"lock:\t3: LEASE  ACTIVE    READ 5 00:01:1 0 0\n"
+	if got := l.Held(f, "process"); got != want {
+		t.Errorf("the locks are:\n%swant:\n%s", got, want)
+	}
+	if n := testing.AllocsPerRun(10, func() { l.Held(f, "process") }); n > 100 {
+		t.Errorf("%v allocations", n)
+	}
+}
