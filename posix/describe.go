@@ -19,7 +19,7 @@ type Description struct {
 	Flags  int      // status flags and access mode, and O_CLOEXEC of the descriptor
 	Offset int64
 	Inode  uint64
-	Extra  string // lines of fdinfo that depend on the kind of the file
+	Extra  func() string // lines of fdinfo that depend on the kind of the file; nil: none
 }
 
 // Describe describes the file of a descriptor. It returns false if the descriptor is not open.
@@ -37,18 +37,20 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	case *treeFile:
 		d.Place, d.Inode = f.Place(), f.Attr().Inode
 		d.Offset, _ = f.Seek(0, fs.SeekCur)
-		d.Extra = p.locks.Held(f, p.own)
+		d.Extra = func() string { return p.locks.Held(f, p.own) }
 	case file.Described:
 		d.Inode = f.Stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
 	case *event.Process:
 		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
-		pid := f.Of().PID()
-		if f.Of().Ended() {
-			pid = -1
+		d.Extra = func() string {
+			pid := f.Of().PID()
+			if f.Of().Ended() {
+				pid = -1
+			}
+			return fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
 		}
-		d.Extra = fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
 	default:
 		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})

@@ -57,6 +57,7 @@ func (l *Leases) patience() time.Duration {
 // Set sets the lease of an owner, with its file and process, on a file of a tree; F_UNLCK removes it. The function notify is called, without
 // a lock, when the lease must end or be weakened. Errors: EAGAIN if another lease conflicts or, for F_UNLCK, there is no lease.
 func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) linux.Errno {
+	of.locate()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire(n)

@@ -22,6 +22,15 @@ func (l *Lock) number() {
 	}
 }
 
+// locate stores the device and the inode number of the file. The list does not ask the file for them, because the file may be closed
+// when the list is read, and because a file of the host's may answer late.
+func (l *Lock) locate() {
+	if l.File != nil {
+		at := l.File.Place()
+		l.device, l.inode = at.Device(), at.Node.Attr().Inode
+	}
+}
+
 // entry is a lock in the list, with the requests that wait for its end. The mode of a lease that must end is its future mode.
 type entry struct {
 	Lock
@@ -57,30 +66,62 @@ func entryOf(l Lock, whole bool) *entry {
 	return e
 }
 
-// enqueue adds a request to the first element that blocks it, or to a request that waits for that element and also blocks it. It reports
-// whether an element blocks the request.
-func enqueue(list []*entry, w *entry) bool {
-	for _, h := range list {
-		if h.blocks(w.Lock) {
-			if !enqueue(h.waiters, w) {
-				h.waiters = append(h.waiters, w)
-			}
-			return true
-		}
+// Limits of the list. Without them, a chain of n requests would take n² bytes and steps.
+const (
+	deepest  = 50      // levels of requests; the requests that belong below are listed at the last level
+	widest   = 1000    // requests at one level that are compared with a new request
+	mostText = 1 << 20 // bytes of the text, without the last line
+)
+
+// entry returns the entry of a lease.
+func (h *lease) entry() *entry {
+	e := &entry{Lock: h.Lock, kind: leaseKind, mode: modes[h.kind]}
+	if e.Write = h.kind == linux.F_WRLCK; !h.until.IsZero() {
+		e.kind, e.mode = breakingKind, modes[h.wanted]
 	}
-	return false
+	return e
+}
+
+// enqueue adds a request to the first element that blocks it, or to a request that waits for that element and also blocks it.
+func enqueue(list []*entry, w *entry) {
+	var blocker *entry
+	for range deepest {
+		i := slices.IndexFunc(list, func(h *entry) bool { return h.blocks(w.Lock) })
+		if i < 0 {
+			break
+		}
+		blocker = list[i]
+		list = blocker.waiters[:min(len(blocker.waiters), widest)]
+	}
+	if blocker != nil {
+		blocker.waiters = append(blocker.waiters, w)
+	}
+}
+
+// group is a copy of the locks of one file and of the requests that wait for them, the oldest first.
+type group struct {
+	held  []Lock
+	queue []*Lock
+}
+
+// groups returns copies of all locks. The tree of requests is built from them, so that a reader of a long list stops no other caller.
+func (t *Table) groups() (all []group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for n, held := range t.locks {
+		all = append(all, group{slices.Clone(held), slices.Clone(t.queue[n])})
+	}
+	return all
 }
 
 // entries returns the locks of a table; whole says that the table is that of flock(2).
 func (t *Table) entries(whole bool) (all []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for n, locks := range t.locks {
+	for _, g := range t.groups() {
 		var list []*entry
-		for _, l := range locks {
+		for _, l := range g.held {
 			list = append(list, entryOf(l, whole))
 		}
-		for _, w := range t.queue[n] {
+		for _, w := range g.queue {
 			enqueue(list, entryOf(*w, whole))
 		}
 		all = append(all, list...)
@@ -90,27 +131,32 @@ func (t *Table) entries(whole bool) (all []*entry) {
 
 // entries returns the leases.
 func (l *Leases) entries() (all []*entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for n, leases := range l.held {
-		var list []*entry
-		for _, h := range leases {
-			e := &entry{Lock: h.Lock, kind: leaseKind, mode: modes[h.kind]}
-			if e.Write = h.kind == linux.F_WRLCK; !h.until.IsZero() {
-				e.kind, e.mode = breakingKind, modes[h.wanted]
-			}
-			list = append(list, e)
-		}
-		for _, c := range l.waiting {
-			if c.node == n {
-				b := entryOf(Whole(c, c.write), true)
-				b.kind, b.PID = breakerKind, c.pid
-				enqueue(list, b)
-			}
+	held, waiting := l.groups()
+	for n, list := range held {
+		for _, b := range waiting[n] {
+			enqueue(list, b)
 		}
 		all = append(all, list...)
 	}
 	return all
+}
+
+// groups returns the leases of each file, and the attempts that wait, the oldest first.
+func (l *Leases) groups() (held, waiting map[fs.Node][]*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	held, waiting = map[fs.Node][]*entry{}, map[fs.Node][]*entry{}
+	for n, leases := range l.held {
+		for _, h := range leases {
+			held[n] = append(held[n], h.entry())
+		}
+	}
+	for _, c := range l.waiting {
+		b := entryOf(Whole(c, c.write), true)
+		b.kind, b.PID = breakerKind, c.pid
+		waiting[c.node] = append(waiting[c.node], b)
+	}
+	return held, waiting
 }
 
 // Files holds all locks and leases of files.
@@ -120,15 +166,16 @@ type Files struct {
 	Leases Leases
 }
 
-// Release ends the locks and the lease of a file of a tree that is being closed.
+// Release ends the lease and all locks that were set by a file of a tree that is being closed. Record locks of processes are among them if
+// processes share a descriptor table, and one closes the file by which another has set a lock.
 func (l *Files) Release(t *fs.Tree, f File) {
 	n := f.Place().Node
-	l.Ranges.Release(n, Whole(f, false))
-	l.Flocks.Release(n, Whole(f, false))
+	l.Ranges.close(n, f)
+	l.Flocks.close(n, f)
 	l.Leases.Release(t, n, f)
 }
 
-// Text returns the text of /proc/locks.
+// Text returns the text of /proc/locks. It ends after mostText bytes.
 func (l *Files) Text() string {
 	all := slices.Concat(l.Flocks.entries(true), l.Ranges.entries(false), l.Leases.entries())
 	slices.SortFunc(all, func(a, b *entry) int { return int(b.serial - a.serial) })
@@ -139,23 +186,49 @@ func (l *Files) Text() string {
 	return string(text)
 }
 
-// Held returns the lines of /proc/PID/fdinfo for the locks that were set by a file, for the file itself or for a process.
+// Held returns the lines of /proc/PID/fdinfo for the locks that were set by a file, for the file itself or for a process. The text ends
+// after mostText bytes.
 func (l *Files) Held(f File, process any) string {
+	n := f.Place().Node
 	var text []byte
-	n := 0
-	for _, list := range [...][]*entry{l.Flocks.entries(true), l.Ranges.entries(false), l.Leases.entries()} {
-		for _, e := range list {
-			if e.File == f && (e.Owner == process || e.Owner == f) {
-				n++
-				text = e.append(append(text, "lock:\t"...), n, 0)
-			}
+	for i, e := range slices.Concat(l.Flocks.held(n, f, process, true), l.Ranges.held(n, f, process, false), l.Leases.holding(n, f)) {
+		if len(text) >= mostText {
+			break
 		}
+		text = e.append(append(text, "lock:\t"...), i+1, 0)
 	}
 	return string(text)
 }
 
+// held returns the locks that were set by an open file of a node, for the file itself or for a process.
+func (t *Table) held(n fs.Node, f File, process any, whole bool) (list []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.locks[n] {
+		if h.File == f && (h.Owner == process || h.Owner == f) {
+			list = append(list, entryOf(h, whole))
+		}
+	}
+	return list
+}
+
+// holding returns the lease of an open file of a node, if it has one.
+func (l *Leases) holding(n fs.Node, f File) (list []*entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, h := range l.held[n] {
+		if h.File == f {
+			list = append(list, h.entry())
+		}
+	}
+	return list
+}
+
 // appendTree appends the line of a lock, and the lines of the requests that wait for it.
 func (e *entry) appendTree(text []byte, id, level int) []byte {
+	if len(text) >= mostText {
+		return text
+	}
 	text = e.append(text, id, level)
 	for _, w := range e.waiters {
 		text = w.appendTree(text, id, level+1)
@@ -174,8 +247,7 @@ func (e *entry) append(text []byte, id, level int) []byte {
 	if e.File == nil {
 		text = append(text, "<none>:0 "...)
 	} else {
-		at := e.File.Place()
-		text = fmt.Appendf(text, "%02x:%02x:%d ", at.Device().Major, at.Device().Minor, at.Node.Attr().Inode)
+		text = fmt.Appendf(text, "%02x:%02x:%d ", e.device.Major, e.device.Minor, e.inode)
 	}
 	if e.Last == math.MaxInt64 {
 		return fmt.Appendf(text, "%d EOF\n", e.First)

@@ -21,7 +21,9 @@ type Lock struct {
 	PID         int32 // process ID that F_GETLK reports; NoPID for F_OFD_SETLK
 	First, Last int64
 	Write       bool
-	serial      uint64 // see newest
+	serial      uint64    // see newest
+	device      fs.Device // device and inode number of the file, for /proc/locks
+	inode       uint64
 }
 
 // NoPID is the process ID of a lock that belongs to an open file description (F_OFD_SETLK).
@@ -62,10 +64,15 @@ func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 }
 
 // try acquires a lock and returns nil. If the lock is not available, it returns a channel that is closed when a lock is
-// released. Errors: EDEADLK if detect is set and the wait would be a deadlock.
-func (t *Table) try(n fs.Node, want Lock, detect bool) (wait <-chan struct{}, errno linux.Errno) {
+// released. With convert, a lock of the other type is released first; no other owner can take its place before the attempt.
+// Errors: EDEADLK if detect is set and the wait would be a deadlock.
+func (t *Table) try(n fs.Node, want Lock, detect, convert bool) (wait <-chan struct{}, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if convert && slices.ContainsFunc(t.locks[n], func(h Lock) bool { return h.Owner == want.Owner && h.Write != want.Write }) {
+		t.cut(n, want)
+		t.wakeWaiters()
+	}
 	delete(t.waits, want.Owner)
 	for _, h := range t.locks[n] {
 		if h.blocks(want) {
@@ -149,6 +156,25 @@ func (t *Table) Release(n fs.Node, what Lock) {
 	t.wakeWaiters()
 }
 
+// close releases the locks that were set by a file that is being closed.
+func (t *Table) close(n fs.Node, f File) {
+	if t.Len() == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := len(t.locks[n])
+	left := slices.DeleteFunc(t.locks[n], func(h Lock) bool { return h.File == f })
+	if len(left) == before {
+		return
+	}
+	t.count.Add(int32(len(left) - before))
+	if t.locks[n] = left; len(left) == 0 {
+		delete(t.locks, n)
+	}
+	t.wakeWaiters()
+}
+
 // cut removes a range of bytes from the locks of an owner. A lock around the range is split in two. The caller holds mu.
 func (t *Table) cut(n fs.Node, what Lock) {
 	if t.locks == nil {
@@ -191,7 +217,19 @@ func (t *Table) wakeWaiters() {
 // Take acquires a lock. If the lock is not available, it waits if wait is set, and otherwise returns EAGAIN. With detect, a
 // wait that would be a deadlock fails. Errors: EAGAIN, EINTR, EDEADLK.
 func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) linux.Errno {
-	gone, errno := t.try(n, want, wait && detect)
+	return t.take(n, want, wait, detect, false, task)
+}
+
+// Convert is like Take for a lock on the whole file. As with flock(2) on Linux, an owner that has a lock of the other type loses that
+// lock first, even if it does not get the new one.
+func (t *Table) Convert(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
+	return t.take(n, want, wait, false, true, task)
+}
+
+// take implements Take and Convert.
+func (t *Table) take(n fs.Node, want Lock, wait, detect, convert bool, task file.Task) linux.Errno {
+	want.locate()
+	gone, errno := t.try(n, want, wait && detect, convert)
 	switch {
 	case gone == nil:
 		return 0
@@ -207,22 +245,10 @@ func (t *Table) Take(n fs.Node, want Lock, wait, detect bool, task file.Task) li
 			t.stopWaiting(want.Owner)
 			return linux.EINTR
 		}
-		if gone, errno = t.try(n, want, detect); gone == nil || errno != 0 {
+		if gone, errno = t.try(n, want, detect, convert); gone == nil || errno != 0 {
 			return errno
 		}
 	}
-}
-
-// Convert is like Take for a lock on the whole file. As with flock(2) on Linux, an owner that has a lock of the other type loses that
-// lock first, even if it does not get the new one.
-func (t *Table) Convert(n fs.Node, want Lock, wait bool, task file.Task) linux.Errno {
-	t.mu.Lock()
-	if slices.ContainsFunc(t.locks[n], func(h Lock) bool { return h.Owner == want.Owner && h.Write != want.Write }) {
-		t.cut(n, want)
-		t.wakeWaiters()
-	}
-	t.mu.Unlock()
-	return t.Take(n, want, wait, false, task)
 }
 
 // enqueue adds a lock to the queue of its file.

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -87,4 +88,40 @@ func TestMerge(t *testing.T) {
 	want("a part is unlocked", 0, 3, true, 2)
 	take(4, 5, false)
 	want("a read lock between write locks", 0, 3, true, 3)
+}
+
+// An owner that converts its only lock always gets the new lock, although another owner waits for the lock and a third one tries to get
+// it again and again (flock(2)).
+func TestConvert(t *testing.T) {
+	var table Table
+	node := fs.NewTree(memfs.New(memfs.Config{})).Root().Node
+	convert := func(write bool) {
+		t.Helper()
+		if errno := table.Convert(node, Whole("converts", write), false, file.Task{}); errno != 0 {
+			t.Fatalf("write %t: %v", write, errno)
+		}
+	}
+	convert(true)
+	var stop atomic.Bool
+	waited, tried := make(chan linux.Errno, 1), make(chan bool, 1)
+	go func() { waited <- table.Take(node, Whole("waits", true), true, false, file.Task{}) }()
+	go func() {
+		got := false
+		for !got && !stop.Load() {
+			got = table.Take(node, Whole("tries", true), false, false, file.Task{}) == 0
+		}
+		tried <- got
+	}()
+	for range 50000 {
+		convert(false)
+		convert(true)
+	}
+	stop.Store(true)
+	if <-tried {
+		t.Error("another owner got the lock")
+	}
+	table.Release(node, Whole("converts", false))
+	if errno := <-waited; errno != 0 {
+		t.Errorf("the owner that waited: %v", errno)
+	}
 }

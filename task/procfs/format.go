@@ -278,5 +278,9 @@ func rollup(smaps []byte) string {
 
 // fdinfo returns proc_pid_fdinfo(5).
 func (d *Descriptor) fdinfo() string {
-	return fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n%s", d.Offset, d.Flags, d.Mount, d.Inode, d.Extra)
+	text := fmt.Sprintf("pos:\t%d\nflags:\t0%o\nmnt_id:\t%d\nino:\t%d\n", d.Offset, d.Flags, d.Mount, d.Inode)
+	if d.Extra != nil {
+		text += d.Extra()
+	}
+	return text
 }

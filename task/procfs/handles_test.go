@@ -2,6 +2,7 @@ package procfs
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"loam/fs"
@@ -50,6 +51,48 @@ func (m *many) open(name string) *textHandle {
 		}
 	}
 	return &textHandle{handle: handle{node: n}}
+}
+
+// busy is a process with one open file. It counts how often the lines of fdinfo that depend on the kind of the file are generated.
+type busy struct {
+	many
+	extra int
+}
+
+func (b *busy) Owner() (uid, gid uint32, dumpable bool) { return 0, 0, true }
+
+func (b *busy) Descriptors() []int { return []int{3} }
+
+func (b *busy) Descriptor(int) (Descriptor, bool) {
+	return Descriptor{Name: "/file", Extra: func() string { b.extra++; return "lock:\t1\n" }}, true
+}
+
+// The lines of fdinfo that depend on the kind of the file, such as its locks, are generated only by a read of that file.
+func TestExtraOnDemand(t *testing.T) {
+	p := &busy{}
+	n := node{in: New(Config{Source: lone{process: p}}), pid: 7, tid: 7, fd: -1}
+	for _, what := range []*entry{descriptors, descriptions} {
+		n.what = what
+		d := dirNode{n}
+		f, err := d.Lookup("3")
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Attr()
+		if link, ok := f.(magicNode); ok {
+			if to, err := link.TargetFor(&fs.View{}); to != "/file" || err != nil {
+				t.Errorf("the link leads to %q, %v", to, err)
+			}
+		}
+	}
+	if p.extra != 0 {
+		t.Errorf("the lines were generated %d times", p.extra)
+	}
+	n.what, n.fd = description, 3
+	b := make([]byte, 100)
+	if size, err := (&textHandle{handle: handle{node: n}}).ReadAt(b, 0); err != nil || !strings.HasSuffix(string(b[:size]), "\nlock:\t1\n") || p.extra != 1 {
+		t.Errorf("fdinfo: %q, %v, generated %d times", b[:size], err, p.extra)
+	}
 }
 
 // The sizes of the memory, for which all pages are visited, are computed only for the files that contain them.

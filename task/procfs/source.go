@@ -88,7 +88,7 @@ type Descriptor struct {
 	Offset int64
 	Inode  uint64
 	Mount  int
-	Extra  string // lines of fdinfo that depend on the kind of the file
+	Extra  func() string // lines of fdinfo that depend on the kind of the file; nil: none
 }
 
 // Counts holds the numbers of /proc/PID/io, in bytes and calls.
