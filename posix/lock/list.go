@@ -102,7 +102,7 @@ func (l *Leases) entries() (all []*entry) {
 			list = append(list, e)
 		}
 		for _, c := range l.waiting {
-			if c.node == n {
+			if c.node == n && c.pid != 0 {
 				b := entryOf(Whole(c, c.write), true)
 				b.kind, b.PID = breakerKind, c.pid
 				enqueue(list, b)
