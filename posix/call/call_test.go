@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,52 @@ func TestPairsLeaveNothing(t *testing.T) {
 	if left := c.Process.Descriptors(); len(left) != 0 {
 		t.Errorf("descriptors %v are left", left)
 	}
+}
+
+// socketpair of a family without pairs creates no descriptor, not even for a moment: another thread could replace it.
+func TestNoPairOfFamily(t *testing.T) {
+	c, _ := newCaller(t, 64)
+	var done atomic.Bool
+	seen := make(chan int)
+	go func() {
+		n := 0
+		for !done.Load() {
+			n = max(n, len(c.Process.Descriptors()))
+		}
+		seen <- n
+	}()
+	for range 5000 {
+		if _, errno := do(c, linux.SYS_SOCKETPAIR, linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE, base); errno != linux.EOPNOTSUPP {
+			t.Fatalf("errno %v, want EOPNOTSUPP", errno)
+		}
+	}
+	done.Store(true)
+	if n := <-seen; n != 0 {
+		t.Errorf("%d descriptors seen", n)
+	}
+}
+
+// socketpair checks its flags first, then the room for its descriptors, its address, and the family, the type and the protocol.
+func TestSocketPairErrors(t *testing.T) {
+	c, _ := newCaller(t, 64)
+	const unknown, bad = 99, 5
+	try := func(family, typ, addr uint64, want linux.Errno) {
+		t.Helper()
+		if _, errno := do(c, linux.SYS_SOCKETPAIR, family, typ, 0, addr); errno != want {
+			t.Errorf("family %d, type %#x, address %#x: %v, want %v", family, typ, addr, errno, want)
+		}
+	}
+	try(unknown, 1<<9, bad, linux.EINVAL)
+	try(unknown, linux.SOCK_STREAM, bad, linux.EFAULT)
+	try(unknown, linux.SOCK_STREAM, base, linux.EAFNOSUPPORT)
+	try(linux.AF_NETLINK, linux.SOCK_RAW, bad, linux.EFAULT)
+	try(linux.AF_NETLINK, linux.SOCK_STREAM, base, linux.ESOCKTNOSUPPORT)
+	try(linux.AF_UNIX, 9, bad, linux.EFAULT)
+	try(linux.AF_UNIX, 9, base, linux.ESOCKTNOSUPPORT)
+	c.Process.OpenMax.Set(0)
+	try(unknown, linux.SOCK_STREAM, bad, linux.EMFILE)
+	try(linux.AF_UNIX, 9, bad, linux.EMFILE)
+	try(linux.AF_UNIX, linux.SOCK_STREAM, base, linux.EMFILE)
 }
 
 // select(2) returns EINVAL for a negative number of descriptors, and EBADF for a descriptor that is not open.
