@@ -224,6 +224,20 @@ func (readOnly) Write(_ uint64, b []byte) linux.Errno {
 	return linux.EFAULT
 }
 
+// recvmmsg for no messages does not write its timeout.
+func TestNoMessages(t *testing.T) {
+	c, m := newCaller(t, 256)
+	s := must(t)(do(c, linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_DGRAM))
+	linux.Timespec{Sec: 1 << 40}.Put(m.bytes)
+	before := bytes.Clone(m.bytes)
+	fails(t, c, 0, linux.SYS_RECVMMSG, s, base+64, 0, 0, base)
+	if !bytes.Equal(m.bytes, before) {
+		t.Error("the timeout is written")
+	}
+	c.Memory = readOnly{m}
+	fails(t, c, 0, linux.SYS_RECVMMSG, s, base+64, 0, 0, base)
+}
+
 // select, pselect6 and ppoll write the remaining time to the timeout. A timeout that cannot be written is no error.
 func TestTimeLeft(t *testing.T) {
 	c, m := newCaller(t, 256)
