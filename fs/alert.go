@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -8,8 +9,8 @@ import (
 
 // Alerting is implemented by handles of files that report changes of their content to poll(2), such as /proc/PID/mounts.
 type Alerting interface {
-	// OnAlert sets the function that is called after each change. It is called once, before the handle is used. The function
-	// must not block.
+	// OnAlert sets the function that is called after each change until the handle is closed. It may be called again with the
+	// same function. The function must not block.
 	OnAlert(f func())
 	// Alerted reports whether the content has changed since the last call or, at the first call, since the file was opened.
 	Alerted() bool
@@ -18,18 +19,18 @@ type Alerting interface {
 // mountChanges reports the changes of the mounts of a tree.
 type mountChanges struct {
 	count  atomic.Uint64
-	mu     sync.Mutex    // held while alerts is replaced
-	alerts []*MountAlert // the list is replaced, never modified
+	mu     sync.Mutex // guards alerts, and MountAlert.closed
+	alerts map[*MountAlert]func()
 }
 
 // report counts a change and calls the functions of the alerts.
 func (c *mountChanges) report() {
 	c.count.Add(1)
 	c.mu.Lock()
-	alerts := c.alerts
+	all := slices.Collect(maps.Values(c.alerts))
 	c.mu.Unlock()
-	for _, a := range alerts {
-		a.notify()
+	for _, notify := range all {
+		notify()
 	}
 }
 
@@ -37,7 +38,7 @@ func (c *mountChanges) report() {
 type MountAlert struct {
 	changes *mountChanges
 	seen    atomic.Uint64 // the value of changes.count at the last call of Alerted
-	notify  func()
+	closed  bool
 }
 
 // NewMountAlert returns an alert for the mounts of the tree.
@@ -49,10 +50,16 @@ func (t *Tree) NewMountAlert() *MountAlert {
 
 // OnAlert implements Alerting.
 func (a *MountAlert) OnAlert(f func()) {
-	a.notify = f
-	a.changes.mu.Lock()
-	defer a.changes.mu.Unlock()
-	a.changes.alerts = append(slices.Clip(a.changes.alerts), a)
+	c := a.changes
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if a.closed {
+		return
+	}
+	if c.alerts == nil {
+		c.alerts = map[*MountAlert]func(){}
+	}
+	c.alerts[a] = f
 }
 
 // Alerted implements Alerting.
@@ -65,6 +72,7 @@ func (a *MountAlert) Alerted() bool {
 func (a *MountAlert) Close() error {
 	a.changes.mu.Lock()
 	defer a.changes.mu.Unlock()
-	a.changes.alerts = slices.DeleteFunc(slices.Clone(a.changes.alerts), func(o *MountAlert) bool { return o == a })
+	a.closed = true
+	delete(a.changes.alerts, a)
 	return nil
 }

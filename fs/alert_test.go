@@ -1,6 +1,7 @@
 package fs_test
 
 import (
+	"runtime"
 	"testing"
 
 	"loam/fs"
@@ -46,5 +47,38 @@ func TestMountAlert(t *testing.T) {
 	}
 	if calls != 3 {
 		t.Errorf("%d calls of the function, want 3", calls)
+	}
+}
+
+// The work to add and to close an alert does not depend on how many others there are, and a closed alert stays without calls.
+func TestManyMountAlerts(t *testing.T) {
+	tree := fs.NewTree(memfs.New(memfs.Config{}))
+	calls := 0
+	add := func() *fs.MountAlert {
+		a := tree.NewMountAlert()
+		a.OnAlert(func() { calls++ })
+		return a
+	}
+	const others, pairs, most = 5000, 100, 256 << 10
+	for range others {
+		add()
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range pairs {
+		add().Close()
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > most {
+		t.Errorf("%d alerts allocate %d bytes", pairs, n)
+	}
+	closed := tree.NewMountAlert()
+	closed.Close()
+	closed.OnAlert(func() { t.Error("a closed alert is called") })
+	if err := tree.Mount(memfs.New(memfs.Config{}), tree.Root(), false); err != nil {
+		t.Fatal(err)
+	}
+	if calls != others {
+		t.Errorf("%d calls, want %d", calls, others)
 	}
 }

@@ -53,15 +53,19 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	return nil, linux.EAFNOSUPPORT
 }
 
-// SocketPair implements socketpair(2) for AF_UNIX. Errors: EOPNOTSUPP for another family,
-// EPROTONOSUPPORT, ESOCKTNOSUPPORT, EMFILE.
+// SocketPair implements socketpair(2) for AF_UNIX. Errors: EMFILE, errors of socket(2), EOPNOTSUPP for another family.
 func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno) {
-	if domain != linux.AF_UNIX {
-		return fds, linux.EOPNOTSUPP
+	if p.fds.Full(p.MostFiles()) {
+		return fds, linux.EMFILE
 	}
-	a, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
+	s, errno := p.newSocket(domain, typ&^typeFlags, protocol)
 	if errno != 0 {
 		return fds, errno
+	}
+	a, ok := s.(*unix.Socket)
+	if !ok {
+		s.Close()
+		return fds, linux.EOPNOTSUPP
 	}
 	b, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
 	if errno != 0 {

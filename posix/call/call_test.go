@@ -3,6 +3,7 @@ package call
 import (
 	"bytes"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +151,52 @@ func TestPairsLeaveNothing(t *testing.T) {
 	}
 }
 
+// socketpair of a family without pairs creates no descriptor, not even for a moment: another thread could replace it.
+func TestNoPairOfFamily(t *testing.T) {
+	c, _ := newCaller(t, 64)
+	var done atomic.Bool
+	seen := make(chan int)
+	go func() {
+		n := 0
+		for !done.Load() {
+			n = max(n, len(c.Process.Descriptors()))
+		}
+		seen <- n
+	}()
+	for range 5000 {
+		if _, errno := do(c, linux.SYS_SOCKETPAIR, linux.AF_NETLINK, linux.SOCK_RAW, linux.NETLINK_ROUTE, base); errno != linux.EOPNOTSUPP {
+			t.Fatalf("errno %v, want EOPNOTSUPP", errno)
+		}
+	}
+	done.Store(true)
+	if n := <-seen; n != 0 {
+		t.Errorf("%d descriptors seen", n)
+	}
+}
+
+// socketpair checks its flags first, then the room for its descriptors, its address, and the family, the type and the protocol.
+func TestSocketPairErrors(t *testing.T) {
+	c, _ := newCaller(t, 64)
+	const unknown, bad = 99, 5
+	try := func(family, typ, addr uint64, want linux.Errno) {
+		t.Helper()
+		if _, errno := do(c, linux.SYS_SOCKETPAIR, family, typ, 0, addr); errno != want {
+			t.Errorf("family %d, type %#x, address %#x: %v, want %v", family, typ, addr, errno, want)
+		}
+	}
+	try(unknown, 1<<9, bad, linux.EINVAL)
+	try(unknown, linux.SOCK_STREAM, bad, linux.EFAULT)
+	try(unknown, linux.SOCK_STREAM, base, linux.EAFNOSUPPORT)
+	try(linux.AF_NETLINK, linux.SOCK_RAW, bad, linux.EFAULT)
+	try(linux.AF_NETLINK, linux.SOCK_STREAM, base, linux.ESOCKTNOSUPPORT)
+	try(linux.AF_UNIX, 9, bad, linux.EFAULT)
+	try(linux.AF_UNIX, 9, base, linux.ESOCKTNOSUPPORT)
+	c.Process.OpenMax.Set(0)
+	try(unknown, linux.SOCK_STREAM, bad, linux.EMFILE)
+	try(linux.AF_UNIX, 9, bad, linux.EMFILE)
+	try(linux.AF_UNIX, linux.SOCK_STREAM, base, linux.EMFILE)
+}
+
 // select(2) returns EINVAL for a negative number of descriptors, and EBADF for a descriptor that is not open.
 func TestSelectErrors(t *testing.T) {
 	c, m := newCaller(t, 64)
@@ -175,6 +222,20 @@ func (readOnly) Write(_ uint64, b []byte) linux.Errno {
 		return 0
 	}
 	return linux.EFAULT
+}
+
+// recvmmsg for no messages does not write its timeout.
+func TestNoMessages(t *testing.T) {
+	c, m := newCaller(t, 256)
+	s := must(t)(do(c, linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_DGRAM))
+	linux.Timespec{Sec: 1 << 40}.Put(m.bytes)
+	before := bytes.Clone(m.bytes)
+	fails(t, c, 0, linux.SYS_RECVMMSG, s, base+64, 0, 0, base)
+	if !bytes.Equal(m.bytes, before) {
+		t.Error("the timeout is written")
+	}
+	c.Memory = readOnly{m}
+	fails(t, c, 0, linux.SYS_RECVMMSG, s, base+64, 0, 0, base)
 }
 
 // select, pselect6 and ppoll write the remaining time to the timeout. A timeout that cannot be written is no error.

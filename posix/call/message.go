@@ -279,7 +279,7 @@ func recvmmsg(c Caller, a Args) (uint64, linux.Errno) {
 		}
 		return c.receiveMessage(fd(a.A1), addr, flags)
 	})
-	if errno == 0 && timeout != forever {
+	if errno == 0 && n > 0 && timeout != forever {
 		_, errno = c.put(a.A5, linux.SizeofTimespec, linux.NanoTimespec(timeLeft(timeout, start)).Put)
 	}
 	return result(int(n), errno)

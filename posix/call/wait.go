@@ -1,6 +1,7 @@
 package call
 
 import (
+	"math"
 	"math/bits"
 	"sync"
 	"time"
@@ -357,17 +358,15 @@ func (c Caller) adjtime(clock int, addr uint64) (uint64, linux.Errno) {
 
 // clockSettime implements clock_settime(2): its checks of the arguments. No clock can be set.
 func clockSettime(c Caller, a Args) (uint64, linux.Errno) {
-	// the low two bits of a negative clock ID give the kind: 0 to 2 are CPU-time clocks
-	const kinds, notOfCPU, realtime = 3, 3, 0
 	clock := number(a.A1)
-	if clock > realtime {
+	if clock > linux.CLOCK_REALTIME {
 		return fail(linux.EINVAL)
 	}
 	t, errno := parse(c, a.A2, linux.SizeofTimespec, linux.ParseTimespec)
 	switch {
 	case errno != 0:
 		return fail(errno)
-	case clock < 0 && clock&kinds == notOfCPU, clock == realtime && !validTime(t.Sec, t.Nsec):
+	case clock < 0 && !c.Process.Timers().HasClock(clock, c.Process.Credentials().PID), clock == linux.CLOCK_REALTIME && !validTime(t.Sec, t.Nsec):
 		return fail(linux.EINVAL)
 	}
 	return fail(linux.EPERM)
@@ -375,20 +374,34 @@ func clockSettime(c Caller, a Args) (uint64, linux.Errno) {
 
 // settimeofday implements settimeofday(2) as clockSettime does.
 func settimeofday(c Caller, a Args) (uint64, linux.Errno) {
+	var t linux.Timeval
+	var errno linux.Errno
 	if a.A1 != 0 {
-		t, errno := parse(c, a.A1, linux.SizeofTimeval, linux.ParseTimeval)
+		t, errno = parse(c, a.A1, linux.SizeofTimeval, linux.ParseTimeval)
 		switch {
 		case errno != 0:
 			return fail(errno)
-		case t.Usec > int64(time.Second/time.Microsecond), !validTime(t.Sec, t.Usec*int64(time.Microsecond)):
+		case t.Usec < 0 || t.Usec > int64(time.Second/time.Microsecond):
 			return fail(linux.EINVAL)
 		}
+	}
+	if a.A2 != 0 {
+		const sizeofTimezone = 8
+		if _, errno = c.copyIn(a.A2, sizeofTimezone); errno != 0 {
+			return fail(errno)
+		}
+	}
+	if !validTime(t.Sec, t.Usec*int64(time.Microsecond)) {
+		return fail(linux.EINVAL)
 	}
 	return fail(linux.EPERM)
 }
 
-// validTime reports whether a time can be the time of a clock.
-func validTime(sec, nsec int64) bool { return sec >= 0 && nsec >= 0 && nsec < int64(time.Second) }
+// validTime reports whether a clock can be set to a time: as on Linux, its nanoseconds must fit into 63 bits for 30 more years.
+func validTime(sec, nsec int64) bool {
+	const most = math.MaxInt64/int64(time.Second) - 30*365*24*60*60
+	return sec >= 0 && sec < most && nsec >= 0 && nsec < int64(time.Second)
+}
 
 // epollCreate implements epoll_create(2). The size argument must be positive and has no other effect.
 func (c Caller) epollCreate(a Args) (uint64, linux.Errno) {

@@ -21,9 +21,11 @@ func HasAlerts(f *fs.File) bool {
 	return ok
 }
 
-// Alert makes a file of the file tree report its changes to a queue.
+// Alert makes a file of the file tree report its changes to a queue once the queue has a watch: programs read many of these files
+// without waiting for changes.
 func Alert(f *fs.File, q *Queue) {
 	if a, ok := f.Handle().(fs.Alerting); ok {
-		a.OnAlert(func() { q.Notify(PollErr | PollPri) })
+		notify := func() { q.Notify(PollErr | PollPri) }
+		q.OnAdd(func() { a.OnAlert(notify) })
 	}
 }

@@ -21,7 +21,7 @@ type Leases struct {
 
 	mu      sync.Mutex // guards the fields below; no other lock is acquired while it is held
 	held    map[fs.Node][]*lease
-	waiting []*Conflict   // attempts that wait, the oldest first
+	waiting []*Conflict   // attempts that wait or will wait, the oldest first
 	changed chan struct{} // closed when a lease ends or is weakened; created by the first waiter
 }
 
@@ -31,7 +31,6 @@ type lease struct {
 	kind   int
 	wanted int       // what the kind must become before until, if that is not zero
 	until  time.Time // the end of the time for a weaker lease; zero: no process waits
-	writer bool      // a process that wants to write waits, if until is not zero: it has the file open for writing
 	notify func()
 }
 
@@ -55,12 +54,16 @@ func (l *Leases) patience() time.Duration {
 }
 
 // Set sets the lease of an owner, with its file and process, on a file of a tree; F_UNLCK removes it. The function notify is called, without
-// a lock, when the lease must end or be weakened. Errors: EAGAIN if another lease conflicts or, for F_UNLCK, there is no lease.
+// a lock, when the lease must end or be weakened. Errors: EAGAIN if another lease conflicts, if a process waits to open the file in a
+// conflicting way or, for F_UNLCK, if there is no lease.
 func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) linux.Errno {
 	of.locate()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.expire(n)
+	if l.awaited(n, kind) {
+		return linux.EAGAIN
+	}
 	var own *lease
 	for _, h := range l.held[n] {
 		switch {
@@ -71,8 +74,6 @@ func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) li
 		}
 	}
 	switch {
-	case own != nil && kind == linux.F_RDLCK && own.writer && !own.until.IsZero():
-		return linux.EAGAIN
 	case own != nil:
 		l.weaken(n, own, kind)
 	case kind == linux.F_UNLCK:
@@ -87,6 +88,14 @@ func (l *Leases) Set(t *fs.Tree, n fs.Node, of Lock, kind int, notify func()) li
 	}
 	l.register(t)
 	return 0
+}
+
+// awaited reports whether a process waits to open the file in a way that conflicts with a lease of a kind. On Linux, such a process has the
+// file open already. The caller holds mu.
+func (l *Leases) awaited(n fs.Node, kind int) bool {
+	return kind != linux.F_UNLCK && slices.ContainsFunc(l.waiting, func(c *Conflict) bool {
+		return c.node == n && (c.write || kind == linux.F_WRLCK)
+	})
 }
 
 // register makes l the lessor of the tree while there are leases. The caller holds mu.
@@ -165,14 +174,15 @@ type Conflict struct {
 	leases *Leases
 	node   fs.Node
 	write  bool
-	pid    int32 // the process that waits
+	pid    int32 // the process that waits; 0 before it does
 }
 
 // Error implements error, and Errno converts the error for calls that do not wait.
 func (c *Conflict) Error() string      { return "the file has a lease" }
 func (c *Conflict) Errno() linux.Errno { return linux.EAGAIN }
 
-// MayOpen implements fs.Lessor.
+// MayOpen implements fs.Lessor. If flags allow writing and do not contain O_NONBLOCK, the caller must call Wait of the Conflict. Such an attempt
+// counts as waiting before the holders get their signals.
 func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
 	c := &Conflict{leases: l, node: n, write: flags.MayWrite()}
 	l.mu.Lock()
@@ -188,8 +198,10 @@ func (l *Leases) MayOpen(n fs.Node, flags fs.Flags) error {
 			continue
 		}
 		h.wanted, h.until = wanted, time.Now().Add(l.patience())
-		h.writer = c.write && flags&linux.O_NONBLOCK == 0
 		report = append(report, h.notify)
+	}
+	if len(found) > 0 && c.write && flags&linux.O_NONBLOCK == 0 {
+		l.waiting = append(l.waiting, c)
 	}
 	l.mu.Unlock()
 	for _, notify := range report {
@@ -215,7 +227,10 @@ func (l *Leases) conflicting(c *Conflict) (found []*lease) {
 func (c *Conflict) Wait(task file.Task, pid int32) linux.Errno {
 	l := c.leases
 	l.mu.Lock()
-	c.pid, l.waiting = pid, append(l.waiting, c)
+	c.pid = pid
+	if !slices.Contains(l.waiting, c) {
+		l.waiting = append(l.waiting, c)
+	}
 	l.mu.Unlock()
 	defer func() {
 		l.mu.Lock()

@@ -152,9 +152,11 @@ func (l *Leases) groups() (held, waiting map[fs.Node][]*entry) {
 		}
 	}
 	for _, c := range l.waiting {
-		b := entryOf(Whole(c, c.write), true)
-		b.kind, b.PID = breakerKind, c.pid
-		waiting[c.node] = append(waiting[c.node], b)
+		if c.pid != 0 {
+			b := entryOf(Whole(c, c.write), true)
+			b.kind, b.PID = breakerKind, c.pid
+			waiting[c.node] = append(waiting[c.node], b)
+		}
 	}
 	return held, waiting
 }

@@ -65,6 +65,15 @@ func (all *Set) cpuTime(id int) (now time.Duration, ok bool) {
 	return now, ok
 }
 
+// HasClock reports whether a clock of CPU time exists, for a caller with a process number.
+func (all *Set) HasClock(id int, caller int32) bool {
+	number, _, ok := ParseClock(id)
+	if ok && number != 0 && number != int(caller) {
+		_, ok = all.cpuTime(id)
+	}
+	return ok
+}
+
 // sendSignal calls the Sender. Errors: ENOSYS without a Sender, ESRCH.
 func (all *Set) sendSignal(e Expiry) (merged bool, errno linux.Errno) {
 	if all.send == nil {

@@ -42,7 +42,7 @@ static void recvmmsgs(void)
 	static struct iovec parts[4];
 	static char text[4][8];
 	socklen_t size = sizeof to;
-	struct timespec before = { -1, 0 }, large = { 0, 1000000000 }, none = { 0, 0 }, some = { 100, 0 };
+	struct timespec before = { -1, 0 }, large = { 0, 1000000000 }, none = { 0, 0 }, some = { 100, 0 }, far = { 1L << 40, 0 };
 	receiver = socket(AF_INET, SOCK_DGRAM, 0);
 	sender = socket(AF_INET, SOCK_DGRAM, 0);
 	to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -59,6 +59,8 @@ static void recvmmsgs(void)
 	SHOW(receive(1, 0, bad));
 	SHOW(syscall(SYS_recvmmsg, -1, messages, 1, 0, &before));
 	SHOW(syscall(SYS_recvmmsg, -1, messages, 1, 0, bad));
+	SHOW(receive(0, 0, &far));
+	printf("%d\n", far.tv_sec == 1L << 40);
 	SHOW(receive(4, 0, &none));
 	SHOW(receive(4, MSG_DONTWAIT, &some));
 	printf("%d\n", some.tv_sec == 100);
@@ -82,8 +84,8 @@ static void recvmmsgs(void)
 /* Clocks: no call here would set a clock, even if it had the right to. */
 static void clocks(void)
 {
-	struct timespec now = { 1, 0 }, wrong = { 0, -1 };
-	struct timeval early = { 1, -1 }, late = { 1, 1000000 };
+	struct timespec now = { 1, 0 }, wrong = { 0, -1 }, far = { 1L << 40, 0 };
+	struct timeval distant = { 1L << 40, 0 }, early = { 1, -1 }, late = { 1, 1000000 };
 	struct timezone zone = { 7, 7 };
 	for (int clock = 1; clock < 20; clock++)
 		printf("clock %d: %s, ", clock, error(syscall(SYS_clock_settime, clock, &now)));
@@ -92,7 +94,12 @@ static void clocks(void)
 	FAILS(syscall(SYS_clock_settime, -1, &now));
 	FAILS(syscall(SYS_clock_settime, CLOCK_REALTIME, bad));
 	FAILS(syscall(SYS_clock_settime, CLOCK_REALTIME, &wrong));
+	FAILS(syscall(SYS_clock_settime, CLOCK_REALTIME, &far));
+	FAILS(syscall(SYS_clock_settime, ~99999999 << 3 | 2, &now)); /* the clock of a process that does not exist */
 	FAILS(syscall(SYS_settimeofday, bad, 0));
+	FAILS(syscall(SYS_settimeofday, 0, bad));
+	FAILS(syscall(SYS_settimeofday, &distant, bad));
+	FAILS(syscall(SYS_settimeofday, &distant, 0));
 	FAILS(syscall(SYS_settimeofday, &early, 0));
 	FAILS(syscall(SYS_settimeofday, &late, 0));
 	FAILS(syscall(SYS_gettimeofday, 0, 0));
@@ -112,6 +119,10 @@ static void kinds(void)
 	puts("");
 	FAILS(socketpair(0, SOCK_STREAM, 0, pair));
 	FAILS(socketpair(99, SOCK_STREAM, 0, pair));
+	FAILS(socketpair(99, SOCK_STREAM, 0, bad));
+	FAILS(socketpair(AF_INET, SOCK_STREAM, 0, bad));
+	FAILS(socketpair(AF_UNIX, 9, 0, bad));
+	FAILS(socketpair(AF_NETLINK, SOCK_STREAM, 0, pair));
 	for (unsigned size = 0; size < 64; size++)
 		if (size != 0 && size != 21 && size != 30 && mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | size << 26, -1, 0) != MAP_FAILED)
 			printf("pages of 2^%u bytes\n", size);

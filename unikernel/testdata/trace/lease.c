@@ -216,6 +216,43 @@ static void breaks(void)
 	close(fd);
 }
 
+/* A lease while writers or readers wait, and after such a process has ended. */
+static void waiters(void)
+{
+	int fd = open(file, O_RDONLY), child;
+	puts("-- waiters");
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	fcntl(fd, F_SETSIG, SIGRTMIN + 1);
+	OPENS(open(file, O_WRONLY | O_NONBLOCK));
+	arrives(20);
+	child = start(writes);
+	while (waitpid(child, 0, WNOHANG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0) /* no signal shows that the child waits */
+		usleep(10000);
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	kill(child, SIGKILL);
+	ends(child);
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	fcntl(fd, F_SETSIG, SIGRTMIN + 1);
+	child = start(writes);
+	arrives(20);
+	kill(child, SIGKILL);
+	ends(child);
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_UNLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	fcntl(fd, F_SETSIG, SIGRTMIN + 1);
+	child = start(reads);
+	arrives(20);
+	usleep(100000);
+	SHOW(fcntl(fd, F_SETLEASE, F_WRLCK));
+	SHOW(fcntl(fd, F_SETLEASE, F_RDLCK));
+	ends(child);
+	close(fd);
+}
+
 static void users(void)
 {
 	int fd = open(file, O_RDONLY), d = open("/", O_RDONLY);
@@ -244,6 +281,7 @@ int main(void)
 	requests();
 	breaks();
 	harmless();
+	waiters();
 	users();
 	unlink(name);
 	return 0;
