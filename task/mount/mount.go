@@ -141,7 +141,7 @@ func mountFlags(flags uint64) (f fs.MountFlags) {
 func isMemory(kind string) bool { return kind == "tmpfs" || kind == "ramfs" }
 
 // isShared reports whether all mounts of a type are read-only together, as they are the same file system. Each mount of proc and devpts
-// is a file system of its own for this, although its files are those of the first.
+// is a file system of its own for this, although all mounts show the same files.
 func isShared(kind string) bool { return kind == "sysfs" || kind == "cgroup2" }
 
 // newMount returns the root of a new, detached mount of a file system of type about.Kind. Errors: ENODEV, EINVAL for a wrong option.
