@@ -137,19 +137,35 @@ func (f *File) ReadAt(p []byte, offset int64) (int, error) {
 
 // WriteAt implements pwrite(2). With Append it writes at the end regardless of offset, as on Linux.
 func (f *File) WriteAt(p []byte, offset int64) (int, error) {
+	n, _, err := f.WriteEnd(p, offset)
+	return n, err
+}
+
+// WriteEnd is like WriteAt, and also returns the offset after the bytes that it has written.
+func (f *File) WriteEnd(p []byte, offset int64) (n int, end int64, err error) {
 	flags := f.Flags()
 	if err := f.readyAt(flags.MayWrite(), offset); err != nil {
-		return 0, err
+		return 0, offset, err
 	}
 	if err := f.RemoveCapabilities(len(p)); err != nil {
-		return 0, err
+		return 0, offset, err
 	}
 	if flags&Append != 0 {
-		n, _, err := f.transfer().Append(p)
-		return f.reportEvent(n, Modified), err
+		if n, end, err = f.transfer().Append(p); err != nil {
+			end = offset
+		}
+		return f.reportEvent(n, Modified), end, err
 	}
-	n, err := f.transfer().WriteAt(p, offset)
-	return f.reportEvent(n, Modified), err
+	n, err = f.transfer().WriteAt(p, offset)
+	return f.reportEvent(n, Modified), offset + int64(n), err
+}
+
+// MoveOffset calls transfer with the offset, and sets the offset to its result. Other calls that use the offset wait
+// meanwhile. So several calls of ReadAt or WriteEnd by transfer are one transfer at the offset.
+func (f *File) MoveOffset(transfer func(offset int64) int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.offset = transfer(f.offset)
 }
 
 // reportEvent reports event e to the watcher if n > 0, and returns n.

@@ -299,12 +299,11 @@ func (p *Process) CheckMemory(fd int, address uint64) Errno {
 // Direct reports whether the process has opened a file with O_DIRECT.
 func (p *Process) Direct() bool { return p.direct.Load() }
 
-// InPlace returns the file of fd if a device may access n bytes of the caller's memory itself, or nil: see file.InPlace.
-func (p *Process) InPlace(fd int, address uint64, n int, write bool) (f file.InPlace) {
+// InPlace returns the file of o if a device may access n bytes of the caller's memory itself, or nil: see file.InPlace.
+func (p *Process) InPlace(o *Opened, address uint64, n int, write bool) (f file.InPlace) {
 	if !p.Direct() || n <= 0 || write && p.LimitsFileSize() {
 		return nil
 	}
-	o := p.fds.Get(fd)
 	if f = o.InPlace(address); f != nil && write {
 		p.prepareWrite(o.File, n)
 	}

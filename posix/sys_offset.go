@@ -60,13 +60,19 @@ func (p *Process) Pwrite(fd int, b []byte, offset int64) (int, Errno) {
 	if errno != 0 {
 		return -1, errno
 	}
+	n, _, errno := p.PwriteOpened(o, b, offset)
+	return n, errno
+}
+
+// PwriteOpened implements pwrite64(2) for an open file. It also returns the offset after the bytes that it has written.
+func (p *Process) PwriteOpened(o *Opened, b []byte, offset int64) (n int, end int64, errno Errno) {
 	if b, errno = p.bounded(o, b, func(*treeFile) int64 { return max(offset, 0) }); errno != 0 {
-		return -1, errno
+		return -1, offset, errno
 	}
-	if errno := p.prepareWrite(o.File, len(b)); errno != 0 {
-		return -1, errno
+	if errno = p.prepareWrite(o.File, len(b)); errno != 0 {
+		return -1, offset, errno
 	}
-	return o.WriteAt(b, offset)
+	return o.WriteEnd(b, offset)
 }
 
 // Ftruncate implements ftruncate(2). Errors: EBADF, EINVAL if the file is not a regular file open for

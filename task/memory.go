@@ -100,6 +100,9 @@ func (m memory) Pin(addr uint64, n int, store bool) ([][]byte, func(lost bool)) 
 // Scratch implements call.Memory.
 func (m memory) Scratch() []byte { return m.t.scratch[:] }
 
+// Ending implements call.Ending.
+func (m memory) Ending() bool { return m.t.ends() }
+
 // setWord stores a word of 32 bits in the memory of the process.
 func (m memory) setWord(addr uint64, v uint32) linux.Errno {
 	b := m.t.word[:4]

@@ -80,7 +80,7 @@ func (m *flatMemory) Pin(uint64, int, bool) ([][]byte, func(bool)) { return nil,
 func (m *flatMemory) Bytes(addr uint64, n int) ([]byte, linux.Errno) {
 	p, ok := m.piece(addr, uint64(n))
 	switch {
-	case m.copies && addr < 1<<47: // above, there is no memory of a program
+	case m.copies && addr < 1<<47 && uint64(n) <= 1<<47-addr: // above, there is no memory of a program
 		return nil, 0
 	case !ok:
 		return nil, linux.EFAULT

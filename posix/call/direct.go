@@ -5,6 +5,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix"
 	"loam/posix/file"
 )
 
@@ -12,8 +13,8 @@ import (
 
 // inPlace reads or writes n bytes of the caller's memory in place, at an offset or at fs.Current. ok is false if that is
 // impossible and nothing was done: the call then copies the memory, which also finds the errors of its arguments.
-func (c Caller) inPlace(fd int, addr uint64, n int, offset int64, write bool) (done int, errno linux.Errno, ok bool) {
-	f := c.Process.InPlace(fd, addr, n, write)
+func (c Caller) inPlace(o *posix.Opened, addr uint64, n int, offset int64, write bool) (done int, errno linux.Errno, ok bool) {
+	f := c.Process.InPlace(o, addr, n, write)
 	if f == nil {
 		return 0, 0, false
 	}
@@ -22,7 +23,7 @@ func (c Caller) inPlace(fd int, addr uint64, n int, offset int64, write bool) (d
 
 // vectorInPlace is like inPlace for the vector of a call such as readv(2), with the arguments a.
 func (c Caller) vectorInPlace(a Args, offset int64, write bool) (done int, errno linux.Errno, ok bool) {
-	f := c.Process.InPlace(fd(a.A1), 0, 1, write)
+	f := c.Process.InPlace(c.Process.Opened(fd(a.A1)), 0, 1, write)
 	if f == nil {
 		return 0, 0, false
 	}

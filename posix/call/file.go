@@ -14,7 +14,7 @@ import (
 // System calls that accept a descriptor of any kind.
 
 func read(c Caller, a Args) (uint64, linux.Errno) {
-	if n, errno, ok := c.inParts(a, read); ok {
+	if n, errno, ok := c.large(a, fs.Current, false); ok {
 		return result(n, errno)
 	}
 	o := c.Process.Opened(fd(a.A1))
@@ -22,7 +22,7 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(linux.EBADF)
 	}
 	if c.Process.Direct() {
-		if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, false); ok {
+		if n, errno, ok := c.inPlace(o, a.A2, int(a.A3), fs.Current, false); ok {
 			return result(n, errno)
 		}
 	}
@@ -32,35 +32,6 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 		}
 	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
-}
-
-// inParts serves a read or a write of more than most bytes of a file in the file tree: such a file does not block, and programs
-// expect that one call transfers all bytes. It calls serve for parts of the buffer. An error is returned only if it is the error of the
-// first part. ok is false for another transfer, which serve itself performs.
-func (c Caller) inParts(a Args, serve Serve) (done int, errno linux.Errno, ok bool) {
-	left := int(a.A3)
-	if left <= most {
-		return 0, 0, false
-	}
-	if _, errno := c.Process.Node(fd(a.A1)); errno != 0 {
-		return 0, 0, false
-	}
-	for left = min(left, longest); left > 0; {
-		a.A3 = uint64(min(left, most))
-		n, errno := serve(c, a)
-		if errno != 0 && done == 0 {
-			return 0, errno, true
-		}
-		if errno != 0 {
-			break
-		}
-		done, left = done+int(n), left-int(n)
-		a.A2, a.A4 = a.A2+n, a.A4+n
-		if n < a.A3 {
-			break
-		}
-	}
-	return done, 0, true
 }
 
 // readSmall implements read(2) into b, the buffer of a thread in ring 3, and copies it to the memory at addr.
@@ -80,7 +51,7 @@ func (c Caller) readSmall(o *posix.Opened, fd int, addr uint64, b []byte) (uint6
 }
 
 func write(c Caller, a Args) (uint64, linux.Errno) {
-	if n, errno, ok := c.inParts(a, write); ok {
+	if n, errno, ok := c.large(a, fs.Current, true); ok {
 		return result(n, errno)
 	}
 	o := c.Process.Opened(fd(a.A1))
@@ -91,7 +62,7 @@ func write(c Caller, a Args) (uint64, linux.Errno) {
 		return c.discard(a.A2, int(a.A3))
 	}
 	if c.Process.Direct() {
-		if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), fs.Current, true); ok {
+		if n, errno, ok := c.inPlace(o, a.A2, int(a.A3), fs.Current, true); ok {
 			return result(n, errno)
 		}
 	}
@@ -106,21 +77,21 @@ func (c Caller) discard(addr uint64, n int) (uint64, linux.Errno) {
 }
 
 func pread(c Caller, a Args) (uint64, linux.Errno) {
-	if errno := checkRange(a, c.Process.Pread); errno != 0 {
+	if errno := c.checkRange(a, c.Process.Pread); errno != 0 {
 		return fail(errno)
 	}
-	if n, errno, ok := c.inParts(a, pread); ok {
+	if n, errno, ok := c.large(a, int64(a.A4), false); ok {
 		return result(n, errno)
 	}
-	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), false); ok {
+	if n, errno, ok := c.inPlace(c.Process.Opened(fd(a.A1)), a.A2, int(a.A3), int64(a.A4), false); ok {
 		return result(n, errno)
 	}
 	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
 }
 
-// checkRange checks the offset of pread64(2) and pwrite64(2), and the end of the range: EINVAL. The descriptor is checked
-// before the end, by a transfer of no bytes.
-func checkRange(a Args, transfer func(fd int, b []byte, offset int64) (int, linux.Errno)) linux.Errno {
+// checkRange checks the offset of pread64(2) and pwrite64(2), and the end of the range: EINVAL. The descriptor, by a transfer
+// of no bytes, and the address are checked before the end.
+func (c Caller) checkRange(a Args, transfer func(fd int, b []byte, offset int64) (int, linux.Errno)) linux.Errno {
 	offset, n := int64(a.A4), int64(a.A3)
 	if offset < 0 {
 		return linux.EINVAL
@@ -131,17 +102,18 @@ func checkRange(a Args, transfer func(fd int, b []byte, offset int64) (int, linu
 	if _, errno := transfer(fd(a.A1), nil, offset); errno == linux.EBADF || errno == linux.ESPIPE {
 		return errno
 	}
-	return linux.EINVAL
+	_, errno := c.buffer(a.A2, int(n))
+	return cmp.Or(errno, linux.EINVAL)
 }
 
 func pwrite(c Caller, a Args) (uint64, linux.Errno) {
-	if errno := checkRange(a, c.Process.Pwrite); errno != 0 {
+	if errno := c.checkRange(a, c.Process.Pwrite); errno != 0 {
 		return fail(errno)
 	}
-	if n, errno, ok := c.inParts(a, pwrite); ok {
+	if n, errno, ok := c.large(a, int64(a.A4), true); ok {
 		return result(n, errno)
 	}
-	if n, errno, ok := c.inPlace(fd(a.A1), a.A2, int(a.A3), int64(a.A4), true); ok {
+	if n, errno, ok := c.inPlace(c.Process.Opened(fd(a.A1)), a.A2, int(a.A3), int64(a.A4), true); ok {
 		return result(n, errno)
 	}
 	return c.drain(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pwrite(fd(a.A1), b, int64(a.A4)) })

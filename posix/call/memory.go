@@ -153,7 +153,7 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 	case errno != 0:
 		return 0, c.orClosed(fd, errno, (*file.Description).MayRead)
 	case b != nil || n == 0:
-		return result(read(b))
+		return result(read(b[:min(n, longest)]))
 	}
 	l := c.borrow(min(n, most))
 	n, errno = read(l.b)
@@ -175,7 +175,7 @@ func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux
 	case errno != 0:
 		return 0, c.orClosed(fd, errno, (*file.Description).MayWrite)
 	case b != nil || n == 0:
-		return result(write(b))
+		return result(write(b[:min(n, longest)]))
 	}
 	l := c.borrow(min(n, most))
 	defer l.giveBack()

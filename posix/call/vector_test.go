@@ -118,37 +118,6 @@ func TestLoans(t *testing.T) {
 	}
 }
 
-// Large transfers of files take several steps through a buffer, and end with what the file has.
-func TestLargeTransfers(t *testing.T) {
-	const size = 5 << 20
-	c, m := newCaller(t, size+64)
-	m.copies = true
-	copy(m.bytes[size:], "file\x00")
-	fd := must(t)(do(c, linux.SYS_OPEN, base+size, linux.O_RDWR|linux.O_CREAT, 0o600))
-	for i := range m.bytes[:size] {
-		m.bytes[i] = byte(i * 7)
-	}
-	want := slices.Clone(m.bytes[:size])
-	if n := must(t)(do(c, linux.SYS_WRITE, fd, base, size)); n != size {
-		t.Errorf("%d bytes are written, want %d", n, size)
-	}
-	if n := must(t)(do(c, linux.SYS_PWRITE64, fd, base, size, 1)); n != size {
-		t.Errorf("%d bytes are written, want %d", n, size)
-	}
-	clear(m.bytes[:size])
-	if n := must(t)(do(c, linux.SYS_PREAD64, fd, base+1, size, 2)); n != size-1 {
-		t.Errorf("%d bytes are read, want %d", n, size-1)
-	}
-	m.bytes[0] = 0
-	if n := must(t)(do(c, linux.SYS_READ, fd, base, size)); n != 1 {
-		t.Errorf("%d bytes are read at the end of the file, want 1", n)
-	}
-	must(t)(do(c, linux.SYS_PREAD64, fd, base, size, 1))
-	if !bytes.Equal(m.bytes[:size], want) {
-		t.Error("other bytes are read")
-	}
-}
-
 // A call with up to eight buffers allocates no memory for their vector.
 func TestVectorAllocates(t *testing.T) {
 	c, m := newCaller(t, 4096)

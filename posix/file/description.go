@@ -69,7 +69,8 @@ type direct interface {
 	Immediate() bool
 	IsStream() bool
 	ReadAt(b []byte, offset int64) (int, error)
-	WriteAt(b []byte, offset int64) (int, error)
+	WriteEnd(b []byte, offset int64) (n int, end int64, err error)
+	MoveOffset(transfer func(offset int64) int64)
 }
 
 // NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
@@ -184,13 +185,25 @@ func (o *Description) ReadAt(b []byte, offset int64) (int, linux.Errno) {
 
 // WriteAt implements pwrite64(2) for an open file.
 func (o *Description) WriteAt(b []byte, offset int64) (int, linux.Errno) {
+	n, _, errno := o.WriteEnd(b, offset)
+	return n, errno
+}
+
+// WriteEnd is like WriteAt, and also returns the offset after the bytes that it has written.
+func (o *Description) WriteEnd(b []byte, offset int64) (n int, end int64, errno linux.Errno) {
 	f, ok := o.File.(direct)
 	if !ok {
-		return -1, linux.ESPIPE
+		return -1, offset, linux.ESPIPE
 	}
-	n, err := f.WriteAt(b, offset)
+	n, end, err := f.WriteEnd(b, offset)
 	if err != nil && n == 0 {
-		return -1, ToErrno(err)
+		return -1, offset, ToErrno(err)
 	}
-	return n, 0
+	return n, end, 0
+}
+
+// MoveOffset calls transfer with the current offset, and stores the offset that transfer returns. Other calls that use the
+// offset wait meanwhile. The file has offsets.
+func (o *Description) MoveOffset(transfer func(offset int64) int64) {
+	o.File.(direct).MoveOffset(transfer)
 }

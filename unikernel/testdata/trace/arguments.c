@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -176,6 +177,7 @@ static void large(void)
 {
 	enum { size = 9 << 20 };
 	char name[] = "/tmp/argumentsXXXXXX", *bytes = malloc(size);
+	volatile long huge = 1l << 62; /* volatile: the compiler would warn */
 	int fd = mkstemp(name), zero = open("/dev/zero", O_RDONLY);
 	memset(bytes, 1, size);
 	SHOW(write(fd, bytes, size));
@@ -187,6 +189,103 @@ static void large(void)
 	SHOW(read(fd, bytes, size));
 	SHOW(read(zero, bytes, size));
 	SHOW(bytes[size - 1]);
+	SHOW(read(fd, bytes, huge));
+	SHOW(pread(fd, bytes, huge, 0));
+	SHOW(pread(fd, bytes, huge, huge));
+	SHOW(write(fd, bytes, huge >> 15));
+	SHOW(lseek(fd, 0, SEEK_CUR));
+	unlink(name);
+	close(fd);
+	close(zero);
+	free(bytes);
+}
+
+/* A page of the buffer is missing: the call ends before it, and the offset agrees with the result. */
+static void hole(void)
+{
+	enum { size = 9 << 20, at = 5 << 20 };
+	char name[] = "/tmp/argumentsXXXXXX", *bytes = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = mkstemp(name), zero = open("/dev/zero", O_RDWR);
+	write(fd, bytes, size);
+	mprotect(bytes + at, 4096, PROT_NONE);
+	for (int i = 0; i < 2; i++) {
+		lseek(fd, 0, SEEK_SET);
+		SHOW(i ? write(fd, bytes, size) : read(fd, bytes, size));
+		SHOW(lseek(fd, 0, SEEK_CUR));
+		SHOW(i ? write(fd, bytes + at, size) : read(fd, bytes + at, size));
+		SHOW(lseek(fd, 0, SEEK_CUR));
+		SHOW(i ? pwrite(fd, bytes + 3, size, 7) : pread(fd, bytes + 3, size, 7));
+	}
+	SHOW(lseek(fd, 0, SEEK_END));
+	SHOW(read(zero, bytes, size));
+	SHOW(write(zero, bytes, size));
+	unlink(name);
+	close(fd);
+	close(zero);
+	munmap(bytes, size);
+}
+
+/* Two processes append by one open file: each write is one piece. RLIMIT_FSIZE ends a write. */
+static void pieces(void)
+{
+	enum { size = 9 << 20 };
+	char name[] = "/tmp/argumentsXXXXXX", *bytes = malloc(2 * size);
+	int fd = mkstemp(name), changes = 0;
+	struct rlimit limit = { 5 << 20, RLIM_INFINITY };
+	fcntl(fd, F_SETFL, O_APPEND);
+	int child = fork();
+	memset(bytes, child ? 1 : 2, size);
+	long n = write(fd, bytes, size);
+	if (child == 0)
+		_exit(n != size);
+	int status;
+	waitpid(child, &status, 0);
+	SHOW(n);
+	SHOW(status);
+	SHOW(lseek(fd, 0, SEEK_CUR));
+	SHOW(pread(fd, bytes, 2 * size, 0));
+	for (int i = 1; i < 2 * size; i++)
+		changes += bytes[i] != bytes[i - 1];
+	SHOW(changes);
+	fflush(stdout);
+	if (fork() == 0) {
+		signal(SIGXFSZ, SIG_IGN);
+		fcntl(fd, F_SETFL, 0);
+		setrlimit(RLIMIT_FSIZE, &limit);
+		SHOW(pwrite(fd, bytes, size, 1000));
+		SHOW(pwrite(fd, bytes, size, 1 << 20));
+		SHOW(pwrite(fd, bytes, size, 5 << 20));
+		fcntl(fd, F_SETFL, O_APPEND);
+		SHOW(write(fd, bytes, size));
+		_exit(0);
+	}
+	wait(0);
+	unlink(name);
+	close(fd);
+	free(bytes);
+}
+
+static void tick(int n) { (void)n; }
+
+/* A signal ends a read of /dev/zero early, and no transfer of a file. */
+static void interrupted(void)
+{
+	enum { size = 32 << 20, part = 9 << 20 };
+	char name[] = "/tmp/argumentsXXXXXX", *bytes = malloc(size);
+	int fd = mkstemp(name), zero = open("/dev/zero", O_RDONLY), early = 0, whole = 0;
+	struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { 0 };
+	struct sigaction action = { .sa_handler = tick, .sa_flags = SA_RESTART };
+	sigaction(SIGALRM, &action, 0);
+	setitimer(ITIMER_REAL, &often, 0);
+	for (int i = 0; i < 1000 && !early; i++) {
+		long n = read(zero, bytes, size);
+		early = n > 0 && n < size;
+	}
+	for (int i = 0; i < 10; i++)
+		whole += pwrite(fd, bytes, part, 0) == part && pread(fd, bytes, part, 0) == part;
+	setitimer(ITIMER_REAL, &never, 0);
+	SHOW(early);
+	SHOW(whole);
 	unlink(name);
 	close(fd);
 	close(zero);
@@ -202,5 +301,8 @@ int main(void)
 	directories();
 	figures();
 	large();
+	hole();
+	pieces();
+	interrupted();
 	return 0;
 }
