@@ -87,15 +87,13 @@ func (p *Process) UnlinkAt(dirfd int, path string, flags int) Errno {
 
 // RenameAt implements renameat2(2).
 func (p *Process) RenameAt(dirfd int, path string, newDirfd int, newPath string, flags uint32) Errno {
-	v, at, errno := p.at(dirfd, path)
+	_, at, errno := p.at(dirfd, path)
 	if errno != 0 {
 		return errno
 	}
-	_, newAt, errno := p.at(newDirfd, newPath)
-	if errno != 0 {
-		return errno
-	}
-	return file.ToErrno(v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags)))
+	return p.change(newDirfd, newPath, func(v *fs.View, newAt fs.Place) error {
+		return v.Rename(at, path, newAt, newPath, fs.RenameFlags(flags))
+	})
 }
 
 // LinkAt implements linkat(2). As on Linux before 6.10, AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH: a descriptor does not suffice to create a
@@ -107,15 +105,11 @@ func (p *Process) LinkAt(dirfd int, path string, newDirfd int, newPath string, f
 	case flags&linux.AT_EMPTY_PATH != 0 && !p.may(linux.CAP_DAC_READ_SEARCH):
 		return linux.ENOENT
 	}
-	v, old, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_FOLLOW != 0, flags&linux.AT_EMPTY_PATH != 0)
+	_, old, errno := p.lookup(dirfd, path, flags&linux.AT_SYMLINK_FOLLOW != 0, flags&linux.AT_EMPTY_PATH != 0)
 	if errno != 0 {
 		return errno
 	}
-	_, newAt, errno := p.at(newDirfd, newPath)
-	if errno != 0 {
-		return errno
-	}
-	return file.ToErrno(v.Link(old, newAt, newPath))
+	return p.change(newDirfd, newPath, func(v *fs.View, newAt fs.Place) error { return v.Link(old, newAt, newPath) })
 }
 
 // SymlinkAt implements symlinkat(2).
