@@ -5,7 +5,6 @@ package freeport
 import (
 	"errors"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"sync"
 	"syscall"
@@ -50,15 +49,16 @@ func Next() (netip.AddrPort, error) {
 func free(at netip.AddrPort) bool {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	return binds(syscall.SOCK_STREAM, at) && binds(syscall.SOCK_DGRAM, at)
+}
+
+// binds reports whether a socket of a type can be bound to an address. The socket is not one of package net: an epoll_wait of
+// another thread would refer to it for a moment after it was closed, and Linux would release the port only then.
+func binds(kind int, at netip.AddrPort) bool {
+	fd, err := syscall.Socket(syscall.AF_INET, kind|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
-	defer l.Close()
-	c, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(at))
-	if err != nil {
-		return false
-	}
-	c.Close()
-	return true
+	defer syscall.Close(fd)
+	return syscall.Bind(fd, &syscall.SockaddrInet4{Addr: at.Addr().As4(), Port: int(at.Port())}) == nil
 }
