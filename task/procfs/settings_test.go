@@ -7,8 +7,8 @@ import (
 )
 
 // The files exist on Linux, too, and have the same number of words. Limits that no administrator can change are equal.
-// The number of words is not compared where it depends on the host: modules, swaps, core_pattern, which may have arguments, and the actions
-// of seccomp(2), some of which Loam lacks.
+// Four files are left out. The number of words in modules, swaps and core_pattern depends on the host. Loam does not have all actions of
+// seccomp(2).
 func TestSettingsAsLinux(t *testing.T) {
 	settings := Settings()
 	for path, text := range settings {
