@@ -82,13 +82,15 @@ type Guarding interface {
 	Guard(Directory) Attr
 }
 
-// Glancing is a FileSystem that may know the attributes of a file that it has not looked up. A program that only reads the
-// attributes of many files then needs no Node for each of them.
+// Glancing is a FileSystem that may know a file that it has not looked up. A program that only reads the attributes of many
+// files, or removes them, then needs no Node for each of them.
 type Glancing interface {
 	FileSystem
 	// Glance returns the attributes of the file at a name, if they are known and no program can have changed anything at the
 	// file: it has no Node, so nothing is mounted on it. Directories and symbolic links are never known.
 	Glance(dir Directory, name string) (Attr, bool)
+	// Present reports whether a file that is no directory is known to be at a name, has no Node, and has no other name.
+	Present(dir Directory, name string) bool
 }
 
 // guard returns the attributes of a directory on which permissions depend.

@@ -219,7 +219,17 @@ func (v *View) leaving(t target) (Directory, error) {
 // Unlink implements unlinkat(2). Errors: EISDIR for a directory, EBUSY for a mount point, EPERM, EACCES, EROFS,
 // and those of path resolution.
 func (v *View) Unlink(at Place, path string) error {
-	t, err := v.walk(at, path, never)
+	w := walker{View: v, dir: at, glance: asked}
+	if err := w.begin(path); err != nil {
+		return err
+	}
+	t, err := w.run(never)
+	if w.glance == stopped {
+		if dir, ok := v.removable(t); ok {
+			return dir.Unlink(t.name)
+		}
+		t, err = w.lookUp(t, never)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -241,6 +251,16 @@ func (v *View) Unlink(at Place, path string) error {
 		v.Tree.notifyRemoved(dir, t.name, t.place.Node)
 	}
 	return err
+}
+
+// removable returns the directory of a target at which a walk has stopped, if v may remove the name, and neither the checks
+// nor a watcher need the file's node.
+func (v *View) removable(t target) (Directory, bool) {
+	dir, err := v.room(t)
+	if err != nil || v.Tree.watcher.Load() != nil || t.dir.guard(dir).Mode&Sticky != 0 {
+		return nil, false
+	}
+	return dir, t.dir.mount.glance.Present(dir, t.name)
 }
 
 // Rmdir implements unlinkat(2) with AT_REMOVEDIR. Errors: EINVAL for ".", ENOTEMPTY also for "..", EBUSY for the

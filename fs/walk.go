@@ -133,6 +133,12 @@ const (
 	declined // the file system does not know the attributes; the permission to search the directory has been checked
 )
 
+// lookUp resolves the last name of a target at which the walk has stopped.
+func (w *walker) lookUp(t target, follow following) (target, error) {
+	w.glance, w.rest = declined, t.name
+	return w.run(follow)
+}
+
 // start begins to resolve path; an absolute path starts at the root.
 func (w *walker) start(path string) {
 	w.rest = path
@@ -272,8 +278,7 @@ func (v *View) Stat(at Place, path string, follow bool) (Attr, Device, error) {
 				return a, t.dir.Device(), nil
 			}
 		}
-		w.glance, w.rest = declined, t.name
-		t, err = w.run(lastLink(follow))
+		t, err = w.lookUp(t, lastLink(follow))
 	}
 	if err != nil {
 		return Attr{}, Device{}, err

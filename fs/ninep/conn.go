@@ -79,13 +79,17 @@ type call struct {
 	body  []byte // the body of the reply is received here if it fits into the capacity
 	err   error
 	clunk uint32 // FID that the request frees, and that can be used again after the reply; NoFID: none
+	fid   OneFID // message of a request that forget has made
 	// done has capacity 1. The goroutine that completes the call sends to it, once; the caller receives (wait). It is never
-	// closed. nil: no caller waits.
+	// closed. nil: no caller waits, and the call returns to the pool clunks.
 	done chan struct{}
 }
 
 // idleCalls has calls (*call) that callOnce uses again, so that most requests allocate neither a call nor its channel.
 var idleCalls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+
+// clunks has calls (*call) of forget.
+var clunks = sync.Pool{New: func() any { return new(call) }}
 
 func newConn(rw io.ReadWriteCloser, window int, ended func(error)) *conn {
 	c := &conn{rw: rw, size: MinSize, window: window, ended: ended, tags: make(chan uint16, maxCalls), parked: make(chan struct{}, 1)}
@@ -189,9 +193,18 @@ func (c *conn) call(t Type, m, reply Message) error { return c.callInto(t, m, re
 // callInto is like call. If the body of the reply fits into the capacity of body, it is received there, and the reply may keep parts
 // of it.
 func (c *conn) callInto(t Type, m, reply Message, body []byte) error {
-	err := c.callOnce(t, m, reply, body)
+	err := c.callOnce(t, m, reply, body, nil)
 	if err == linux.EMFILE && c.collect() {
-		err = c.callOnce(t, m, reply, body)
+		err = c.callOnce(t, m, reply, body, nil)
+	}
+	return err
+}
+
+// callWhile is like call. It calls meanwhile, if that is not nil, after the request was sent.
+func (c *conn) callWhile(t Type, m, reply Message, meanwhile func()) error {
+	err := c.callOnce(t, m, reply, nil, meanwhile)
+	if err == linux.EMFILE && c.collect() {
+		err = c.callOnce(t, m, reply, nil, nil)
 	}
 	return err
 }
@@ -213,11 +226,14 @@ func (c *conn) collect() bool {
 	return false
 }
 
-// callOnce is callInto without a repetition.
-func (c *conn) callOnce(t Type, m, reply Message, body []byte) error {
+// callOnce is callInto and callWhile without a repetition.
+func (c *conn) callOnce(t Type, m, reply Message, body []byte, meanwhile func()) error {
 	k := idleCalls.Get().(*call)
 	*k = call{reply: reply, clunk: NoFID, done: k.done, body: body}
 	c.begin(t, m, k, false)
+	if meanwhile != nil {
+		meanwhile()
+	}
 	c.wait(k)
 	err := k.err
 	k.reply, k.body = nil, nil
@@ -238,7 +254,9 @@ func (c *conn) beside(f func()) bool {
 
 // forget sends a Clunk request and does not wait for the reply.
 func (c *conn) forget(fid uint32) {
-	c.begin(TypeClunk, &OneFID{fid}, &call{reply: Empty{}, clunk: fid}, true)
+	k := clunks.Get().(*call)
+	*k = call{reply: Empty{}, clunk: fid, fid: OneFID{fid}}
+	c.begin(TypeClunk, &k.fid, k, true)
 }
 
 // fail ends a call with an error.
@@ -247,11 +265,13 @@ func (k *call) fail(err error) {
 	k.complete()
 }
 
-// complete wakes the caller, if one waits. After that, the caller may use k for another request.
+// complete wakes the caller, if one waits. After that, k may be in use for another request.
 func (k *call) complete() {
 	if k.done != nil {
 		k.done <- struct{}{}
+		return
 	}
+	clunks.Put(k)
 }
 
 // newFID returns a free FID.

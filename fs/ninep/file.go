@@ -49,8 +49,9 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 		UID: owner.UID, GID: owner.GID,
 	}
 	var answer OpenedAt
+	var spare *node
 	began, until := s.begin()
-	err = s.openAt(&m, &answer)
+	err = s.openAt(&m, &answer, func() { spare = s.newNode() })
 	dir.release()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +60,7 @@ func (s *FileSystem) create(d *node, name string, mode fs.Mode, owner fs.Owner) 
 		return nil, err
 	}
 	r := recordOf(&answer.Attr)
-	n := s.nodeOf(d, name, &r)
+	n := s.nodeWith(d, name, &r, spare)
 	if n == nil || n.kind != fs.Regular {
 		s.doubt(d, name)
 		s.conn.forget(m.New)
@@ -205,7 +206,7 @@ func (h *handle) open() error {
 	}
 	var answer OpenedAt
 	began, until := s.begin()
-	err = s.openAt(&m, &answer)
+	err = s.openAt(&m, &answer, nil)
 	at.release()
 	if err != nil {
 		return err

@@ -107,29 +107,39 @@ func (s *FileSystem) remembered(d *node, name string) (n *node, isKnown bool) {
 	return nil, false
 }
 
-// Glance implements fs.Glancing. A node of the file may have newer attributes, also if it was found at another name.
+// Glance implements fs.Glancing.
 func (s *FileSystem) Glance(dir fs.Directory, name string) (fs.Attr, bool) {
-	d, ok := dir.(directory)
-	if !ok {
-		return fs.Attr{}, false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if d.names == nil {
-		return fs.Attr{}, false
-	}
-	k := d.names.known[name]
-	if k == nil || k.absent || k.stale || k.attr.Links != 1 || !s.now().Before(k.until) {
-		return fs.Attr{}, false
-	}
-	switch k.attr.Mode.Type() {
-	case fs.Dir, fs.Symlink:
-		return fs.Attr{}, false
-	}
-	if s.nodes[k.attr.key].Value() != nil {
+	k := s.untouched(dir, name)
+	if k == nil || k.attr.Mode.Type() == fs.Symlink {
 		return fs.Attr{}, false
 	}
 	return k.attr.Attr, true
+}
+
+// Present implements fs.Glancing.
+func (s *FileSystem) Present(dir fs.Directory, name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.untouched(dir, name) != nil
+}
+
+// untouched returns the cached result for a name, if it is of a file with one name that is no directory, and that has no node. (A
+// node may have newer attributes, also if it was found at another name.) Otherwise it returns nil. The caller holds mu.
+func (s *FileSystem) untouched(dir fs.Directory, name string) *known {
+	d, ok := dir.(directory)
+	if !ok || d.names == nil {
+		return nil
+	}
+	k := d.names.known[name]
+	switch {
+	case k == nil || k.absent || k.stale || k.attr.Links != 1 || !s.now().Before(k.until):
+		return nil
+	case k.attr.Mode.Type() == fs.Dir || s.nodes[k.attr.key].Value() != nil:
+		return nil
+	}
+	return k
 }
 
 // cache returns the cached names of a directory. The caller holds mu.

@@ -74,6 +74,12 @@ func (n *node) fsNode() fs.Node {
 // has no name. It returns nil if the answer of the server is impossible: a directory that contains
 // itself. The caller holds mu.
 func (s *FileSystem) nodeOf(d *node, name string, r *record) *node {
+	return s.nodeWith(d, name, r, nil)
+}
+
+// nodeWith is nodeOf with a new node (the parameter spare) for a file that has none yet; nil: a node is allocated. The caller holds
+// mu.
+func (s *FileSystem) nodeWith(d *node, name string, r *record, spare *node) *node {
 	k, kind := r.key, r.Mode.Type()
 	if p, ok := s.nodes[k]; ok {
 		if n := p.Value(); n == d && n != nil {
@@ -87,8 +93,11 @@ func (s *FileSystem) nodeOf(d *node, name string, r *record) *node {
 			return n
 		}
 	}
-	n := &node{s: s, key: k, kind: kind}
-	n.self = weak.Make(n)
+	n := spare
+	if n == nil {
+		n = s.newNode()
+	}
+	n.key, n.kind = k, kind
 	s.sweepNodes()
 	s.nodes[k] = n.self
 	if d != nil {
@@ -96,6 +105,13 @@ func (s *FileSystem) nodeOf(d *node, name string, r *record) *node {
 	} else {
 		n.gone = true
 	}
+	return n
+}
+
+// newNode returns a node without a file.
+func (s *FileSystem) newNode() *node {
+	n := &node{s: s}
+	n.self = weak.Make(n)
 	return n
 }
 

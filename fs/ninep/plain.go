@@ -116,11 +116,12 @@ func (s *FileSystem) rename(m RenameAt, flags fs.RenameFlags) error {
 	return s.conn.call(TypeRenameAt, &m, Empty{}) // RenameAt has no flag RenameNoReplace, but the caller has checked that the new name does not exist
 }
 
-// openAt opens a name in a directory, or with an empty name the file of fid itself, as a new FID.
-func (s *FileSystem) openAt(m *OpenAt, answer *OpenedAt) (err error) {
+// openAt opens a name in a directory, or with an empty name the file of fid itself, as a new FID. It may call meanwhile, if that is
+// not nil, while the server works.
+func (s *FileSystem) openAt(m *OpenAt, answer *OpenedAt, meanwhile func()) (err error) {
 	m.New = s.conn.newFID()
 	if s.conn.loam {
-		if err := s.conn.call(TypeOpenAt, m, answer); err != nil {
+		if err := s.conn.callWhile(TypeOpenAt, m, answer, meanwhile); err != nil {
 			s.conn.dropFID(m.New)
 			return err
 		}
