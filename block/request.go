@@ -65,7 +65,8 @@ type Request struct {
 	// Err is the result, set before the request comes back. Submit ignores it.
 	Err error
 
-	next *Request // the next request in the List that holds this one
+	began int64    // see Counters.Begin; 0: not recorded
+	next  *Request // the next request in the List that holds this one
 }
 
 // Bytes returns the length of the range that the request covers.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	"loam/block"
 	"loam/internal/race"
@@ -73,7 +74,7 @@ func testPieces(t *testing.T, d block.Device) {
 // The device's counters (block.Stats) count the requests and bytes.
 func testCounts(t *testing.T, d block.Device) {
 	sector := d.Info().LogicalSector
-	before := d.Stats()
+	before, began := d.Stats(), time.Now()
 	p := make([]byte, 2*sector)
 	must(t, d, 0, block.Request{Op: block.Write, Data: [][]byte{p}})
 	must(t, d, 0, block.Request{Op: block.Read, Data: [][]byte{p}})
@@ -87,6 +88,9 @@ func testCounts(t *testing.T, d block.Device) {
 	}
 	if s.ReadBytes-before.ReadBytes != uint64(len(p)) || s.WriteBytes-before.WriteBytes != uint64(len(p)) || s.Rejected-before.Rejected != 1 {
 		t.Errorf("counters went from %+v to %+v", before, s)
+	}
+	if s.InFlight != 0 || s.Busy-before.Busy > time.Since(began) {
+		t.Errorf("%d requests are in flight, the device was busy for %v", s.InFlight, s.Busy)
 	}
 }
 

@@ -79,6 +79,7 @@ func (q *queue) submit(rs []*block.Request) {
 		case r.Op == block.Flush && !d.info.Volatile:
 			d.counters.Finish(r, nil)
 		default:
+			d.counters.Begin(r)
 			q.slots.Add(r)
 		}
 	}

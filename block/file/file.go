@@ -172,6 +172,7 @@ func (d *Device) Submit(_ int, rs []*block.Request) {
 			d.counters.Reject(r, err)
 			continue
 		}
+		d.counters.Begin(r)
 		d.waiting.Push(r)
 		d.changed.Signal()
 	}

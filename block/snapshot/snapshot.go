@@ -70,6 +70,7 @@ func (s *Device) Submit(queue int, rs []*block.Request) {
 		case s.isClosed():
 			s.counters.Reject(r, block.ErrClosed)
 		case r.Op == block.Read:
+			s.counters.Begin(r)
 			s.relay.Pass(queue, r, *r)
 		case r.Op == block.Write:
 			s.counters.Finish(r, s.write(r))

@@ -7,7 +7,7 @@ import (
 	"loam/fs"
 )
 
-// The files about disks: /proc/partitions, and directories in /sys/block. As in Linux's older layout (CONFIG_SYSFS_DEPRECATED), a disk has its
+// The files about disks: /proc/partitions, /proc/diskstats, and directories in /sys/block. As in Linux's older layout (CONFIG_SYSFS_DEPRECATED), a disk has its
 // directory there, and not below the directory of a bus.
 
 // Disk is a disk of the machine.
@@ -23,6 +23,23 @@ type DiskState struct {
 	Size              int64 // in bytes
 	Logical, Physical int   // sizes of sectors in bytes
 	ReadOnly          bool
+	Read, Written     int64 // numbers of bytes since the start
+	// Counts has the fields that /proc/diskstats and the file stat of a disk have in common.
+	Counts string
+}
+
+// sectorSize is the unit of the kernel's counts of sectors, in bytes.
+const sectorSize = 512
+
+// diskStats returns the text of /proc/diskstats.
+func (p *Process) diskStats() string {
+	var b strings.Builder
+	for _, d := range p.Disks {
+		if s, ok := d.State(); ok {
+			fmt.Fprintf(&b, "%4d %7d %s %s\n", d.Number.Major, d.Number.Minor, d.Name, s.Counts)
+		}
+	}
+	return b.String()
 }
 
 // partitions returns the text of /proc/partitions. The program has no partitions, only whole disks.
@@ -37,6 +54,16 @@ func (p *Process) partitions() string {
 		return ""
 	}
 	return "major minor  #blocks  name\n\n" + b.String()
+}
+
+// transferred returns the numbers of KiB that were read from disks and written to them.
+func (p *Process) transferred() (read, written int64) {
+	for _, d := range p.Disks {
+		if s, ok := d.State(); ok {
+			read, written = read+s.Read/1024, written+s.Written/1024
+		}
+	}
+	return read, written
 }
 
 // disks adds the directories of the disks to /sys.
@@ -56,9 +83,12 @@ func (p *Process) disks(f *FileSystem) {
 		f.Fixed(dir+"removable", "0\n")
 		f.Folder(dir + "holders")
 		f.Folder(dir + "slaves")
-		const sector = 512 // unit of the file size
+		f.File(dir+"stat", func() string {
+			s, _ := d.State()
+			return s.Counts + "\n"
+		})
 		for path, value := range map[string]func(s DiskState) int64{
-			"size":                      func(s DiskState) int64 { return s.Size / sector },
+			"size":                      func(s DiskState) int64 { return s.Size / sectorSize },
 			"ro":                        func(s DiskState) int64 { return number01(s.ReadOnly) },
 			"queue/logical_block_size":  func(s DiskState) int64 { return int64(s.Logical) },
 			"queue/physical_block_size": func(s DiskState) int64 { return int64(s.Physical) },

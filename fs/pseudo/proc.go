@@ -305,9 +305,10 @@ func (p *Process) machine(f *FileSystem) {
 	})
 	f.File("vmstat", func() string {
 		_, free := p.Memory()
-		return fmt.Sprintf("nr_free_pages %d\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize)
+		in, out := p.transferred()
+		return fmt.Sprintf("nr_free_pages %d\npgpgin %d\npgpgout %d\npswpin 0\npswpout 0\npgfault 0\npgmajfault 0\noom_kill 0\n", free/pageSize, in, out)
 	})
-	f.Fixed("diskstats", "")
+	f.File("diskstats", p.diskStats)
 	f.File("partitions", p.partitions)
 	for _, resource := range [...]string{"cpu", "io", "memory"} {
 		f.Fixed("pressure/"+resource, noPressure)

@@ -394,16 +394,19 @@ func TestWriteAsAnother(t *testing.T) {
 
 // A disk is listed in /proc/partitions and in /sys/block, and links lead to its directory.
 func TestDisks(t *testing.T) {
-	state := DiskState{Size: 5 << 20, Logical: 512, Physical: 4096, ReadOnly: true}
+	state := DiskState{Size: 5 << 20, Logical: 512, Physical: 4096, ReadOnly: true, Counts: "1 0 8 2"}
 	p := Process{Hostname: func() string { return "" }, Disks: []Disk{{"vda", fs.Device{Major: 254, Minor: 16}, func() (DiskState, bool) { return state, true }}}}
 	if want := "major minor  #blocks  name\n\n 254       16       5120 vda\n"; p.partitions() != want {
 		t.Errorf("partitions: %q, want %q", p.partitions(), want)
+	}
+	if want := " 254      16 vda 1 0 8 2\n"; p.diskStats() != want {
+		t.Errorf("diskstats: %q, want %q", p.diskStats(), want)
 	}
 	f := New(SysMagic)
 	p.disks(f)
 	v := fs.NewView(fs.NewTree(f))
 	for path, want := range map[string]string{
-		"/dev/block/254:16/size": "10240\n", "/class/block/vda/ro": "1\n", "/block/vda/dev": "254:16\n", "/block/vda/removable": "0\n",
+		"/dev/block/254:16/size": "10240\n", "/class/block/vda/ro": "1\n", "/block/vda/dev": "254:16\n", "/block/vda/stat": "1 0 8 2\n", "/block/vda/removable": "0\n",
 		"/block/vda/queue/physical_block_size": "4096\n", "/block/vda/uevent": "MAJOR=254\nMINOR=16\nDEVNAME=vda\nDEVTYPE=disk\n",
 	} {
 		if b, err := iofs.ReadFile(v.IO(), path[1:]); err != nil || string(b) != want {

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"loam/abi/linux"
+	"loam/block"
 	"loam/fs"
 	"loam/fs/devpts"
 	"loam/fs/memfs"
@@ -47,11 +48,31 @@ func disksOf(all []*disk) (list []pseudo.Disk) {
 			if err != nil {
 				return pseudo.DiskState{}, false
 			}
-			i := b.Info()
-			return pseudo.DiskState{Size: b.Size(), Logical: i.LogicalSector, Physical: i.PhysicalSector, ReadOnly: d.ReadOnly || i.ReadOnly}, true
+			i, n := b.Info(), b.Stats()
+			return pseudo.DiskState{
+				Size: b.Size(), Logical: i.LogicalSector, Physical: i.PhysicalSector, ReadOnly: d.ReadOnly || i.ReadOnly,
+				Read: int64(n.ReadBytes), Written: int64(n.WriteBytes), Counts: diskCounts(&n),
+			}, true
 		}})
 	}
 	return list
+}
+
+// diskCounts returns the fields that /proc/diskstats and the file stat of a disk have in common
+// (Documentation/admin-guide/iostats.rst of Linux). Requests are not merged. As on Linux, WriteZeroes counts as a write.
+func diskCounts(n *block.Stats) string {
+	const sector = 512 // unit of the kernel's counts, in bytes
+	ms := func(ops ...block.Op) (sum int64) {
+		for _, op := range ops {
+			sum += n.Times[op].Milliseconds()
+		}
+		return sum
+	}
+	return fmt.Sprintf("%d 0 %d %d %d 0 %d %d %d %d %d %d 0 %d %d %d %d",
+		n.Done[block.Read], n.ReadBytes/sector, ms(block.Read),
+		n.Done[block.Write]+n.Done[block.WriteZeroes], n.WriteBytes/sector, ms(block.Write, block.WriteZeroes),
+		n.InFlight, n.Busy.Milliseconds(), ms(block.Read, block.Write, block.WriteZeroes, block.Discard, block.Flush),
+		n.Done[block.Discard], n.Discarded/sector, ms(block.Discard), n.Done[block.Flush], ms(block.Flush))
 }
 
 // diskMounts returns the mounted disks for /proc/mounts.
