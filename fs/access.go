@@ -51,7 +51,9 @@ const (
 
 // May reports whether a file's permission bits, and its access control list if there is one, allow w (path_resolution(7), acl(5)).
 // With Override everything is allowed, except to execute a file without any execute permission.
-func (c *Credentials) May(a Attr, w Wish) bool {
+func (c *Credentials) May(a Attr, w Wish) bool { return c.may(&a, w) }
+
+func (c *Credentials) may(a *Attr, w Wish) bool {
 	if c.Has(Override) {
 		return w&ToExecute == 0 || a.Mode.Type() == Dir || a.Mode&0o111 != 0
 	}

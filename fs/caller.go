@@ -33,11 +33,11 @@ type Judge interface {
 }
 
 // may reports whether the caller may use a node with attributes a in the ways w.
-func (v *View) may(n Node, a Attr, w Wish) bool {
+func (v *View) may(n Node, a *Attr, w Wish) bool {
 	if n, ok := n.(Judge); ok {
 		return n.Allows(&v.Who, w)
 	}
-	return v.Who.May(a, w)
+	return v.Who.may(a, w)
 }
 
 // Restricted is a Handle that checks the writer at each write. The check when the file is opened is not enough, because a process may pass

@@ -10,7 +10,7 @@ func (v *View) Access(p Place, w Wish) error {
 			return err
 		}
 	}
-	if !v.may(p.Node, a, w) || w&ToExecute != 0 && a.Mode.Type() == Regular && p.On(NoExecute) {
+	if !v.may(p.Node, &a, w) || w&ToExecute != 0 && a.Mode.Type() == Regular && p.On(NoExecute) {
 		return linux.EACCES
 	}
 	return nil
@@ -69,7 +69,7 @@ func (v *View) mayChange(n Node, a Attr, c Change) error {
 		return linux.EISDIR
 	case c.Fields&SetSize != 0 && (a.Mode.Type() != Regular || c.Size < 0):
 		return linux.EINVAL
-	case c.Fields&SetSize != 0 && !v.may(n, a, ToWrite):
+	case c.Fields&SetSize != 0 && !v.may(n, &a, ToWrite):
 		return linux.EACCES
 	case times && !owns && c.Now != SetAccess|SetModify:
 		return linux.EPERM

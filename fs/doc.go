@@ -9,7 +9,7 @@
 // slashes, permissions, the sticky bit, read-only mounts.
 //
 //	View.Open("/etc/hosts")
-//	   Tree: mounts, ".."            walk.go, mount.go
+//	   Tree: mounts, ".."            walk.go, cross.go, mount.go
 //	     Directory.Lookup("etc")     a file system: fs/memfs, fs/pseudo, fs/tarfs, fs/ext4
 //	   permissions                   access.go
 //	   Node.Open                     -> Handle

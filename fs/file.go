@@ -7,14 +7,20 @@ import (
 	"loam/abi/linux"
 )
 
-// File is an open file description, which descriptors made by dup(2) share. Several goroutines may use
-// it. Calls that use the offset are serialized.
-type File struct {
+// Opening is the result of an open. File.Init makes a File of it.
+type Opening struct {
 	tree   *Tree
 	place  Place
 	from   origin
 	handle Handle // the open file; nil for a directory, and with PathOnly
-	flags  atomic.Int32
+	asked  Flags  // the flags of the open
+}
+
+// File is an open file description, which descriptors made by dup(2) share. Several goroutines may use
+// it. Calls that use the offset are serialized.
+type File struct {
+	Opening
+	flags atomic.Int32
 	// checkedAt is the value of Tree.capabilitySets at which the file had no capabilities; 0: not yet checked.
 	checkedAt atomic.Uint64
 
@@ -25,22 +31,32 @@ type File struct {
 	offset int64
 }
 
-func newFile(t *Tree, p Place, h Handle, flags Flags) *File {
-	f := &File{tree: t, place: p, handle: h}
-	f.flags.Store(int32(flags &^ (Create | Exclusive | Truncate | NoFollow)))
-	_, f.stream = h.(Stream)
-	_, f.endless = h.(Endless)
-	_, f.immediate = h.(Immediate)
-	_, f.restricted = h.(Restricted)
+// Init makes f the file that an open has opened. It is called once, before f is used. f is zero, and may be a part of an object of its owner.
+func (f *File) Init(o *Opening) {
+	f.Opening = *o
+	f.flags.Store(int32(o.asked &^ (Create | Exclusive | Truncate | NoFollow)))
+	_, f.stream = o.handle.(Stream)
+	_, f.immediate = o.handle.(Immediate)
+	if f.immediate {
+		_, f.endless = o.handle.(Endless)
+	}
+	_, f.restricted = o.handle.(Restricted)
+}
+
+// file returns the File of an open.
+func (o *Opening) file() *File {
+	f := new(File)
+	f.Init(o)
 	return f
 }
 
-// Place returns the position in the file tree at which the file was opened.
-func (f *File) Place() Place { return f.place }
+// Place returns the position in the file tree at which the file was opened, and Tree the tree.
+func (o *Opening) Place() Place { return o.place }
+func (o *Opening) Tree() *Tree  { return o.tree }
 
 // Handle returns the underlying handle, for operations of its own kind. It is nil for a directory and
 // with PathOnly.
-func (f *File) Handle() Handle { return f.handle }
+func (o *Opening) Handle() Handle { return o.handle }
 
 // Flags returns the flags of the open, as changed by SetFlags.
 func (f *File) Flags() Flags { return Flags(f.flags.Load()) }

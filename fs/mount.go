@@ -59,7 +59,8 @@ type mount struct {
 	number uint32        // mounts are numbered in the order in which they are made
 	about  *Mounted      // set for mounts that programs make; Tree.mu guards it in a mount that is attached
 
-	covered atomic.Bool // another file system is mounted on one of the files of this one
+	covered   atomic.Bool               // another file system is mounted on one of the files of this one
+	crossings atomic.Pointer[crossings] // see Tree.on; nil: not made yet
 }
 
 // root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
@@ -204,18 +205,6 @@ func (t *Tree) attach(m *mount, at Place, table map[Place]*mount) {
 	t.changes.report()
 }
 
-// cross follows mounts: it returns the root of the topmost file system mounted at p, or p itself.
-func (t *Tree) cross(p Place) Place {
-	for p.mount.covered.Load() {
-		m, ok := (*t.mounts.Load())[p]
-		if !ok {
-			break
-		}
-		p = m.root()
-	}
-	return p
-}
-
 // parent returns the parent of a directory, across mounts.
 func (t *Tree) parent(p Place) Place {
 	for p == p.mount.root() {
@@ -239,8 +228,8 @@ func (t *Tree) AddDevice(kind Mode, d Device, open OpenDevice) {
 }
 
 // openDevice opens a device file. Errors: ENXIO if no driver is registered for its number.
-func (t *Tree) openDevice(a Attr, flags Flags) (Handle, error) {
-	open, ok := t.drivers.Load(deviceKey{a.Mode.Type(), a.Device})
+func (t *Tree) openDevice(kind Mode, d Device, flags Flags) (Handle, error) {
+	open, ok := t.drivers.Load(deviceKey{kind, d})
 	if !ok {
 		return nil, linux.ENXIO
 	}

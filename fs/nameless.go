@@ -70,27 +70,27 @@ func (v *View) OpenNameless(mode Mode) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newFile(v.Tree, Place{m, n}, h, ReadWrite), nil
+	return (&Opening{tree: v.Tree, place: Place{m, n}, handle: h, asked: ReadWrite}).file(), nil
 }
 
 // openTemp implements Open with O_TMPFILE: it creates a file without a name in the file system of the
 // directory path. With Exclusive the file can never get a name. Errors: EINVAL without write access or
 // with Create; EOPNOTSUPP if the file system does not support such files.
-func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, error) {
+func (v *View) openTemp(o *Opening, at Place, path string, flags Flags, mode Mode) error {
 	if flags&MustBeDir == 0 || flags&Create != 0 || !flags.MayWrite() {
-		return nil, linux.EINVAL
+		return linux.EINVAL
 	}
 	place, err := v.Lookup(at, path, flags&NoFollow == 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	dir, err := v.room(target{dir: place})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	maker, ok := place.mount.fs.(NamelessMaker)
 	if !ok {
-		return nil, linux.EOPNOTSUPP
+		return linux.EOPNOTSUPP
 	}
 	use := ToName
 	if flags&Exclusive != 0 {
@@ -98,17 +98,19 @@ func (v *View) openTemp(at Place, path string, flags Flags, mode Mode) (*File, e
 	}
 	mode, owner, err := v.newIn(place, dir, Regular|mode&Permissions)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n, err := maker.MakeNameless(mode, owner, use)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h, err := n.Open(flags)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return v.opened(newFile(v.Tree, Place{place.mount, n}, h, flags)), nil
+	*o = Opening{tree: v.Tree, place: Place{place.mount, n}, handle: h, asked: flags}
+	o.notify(Opened)
+	return nil
 }
 
 // Seals implements F_GET_SEALS. Errors: EINVAL if the file does not support seals.

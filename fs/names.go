@@ -219,17 +219,15 @@ func (v *View) leaving(t target) (Directory, error) {
 // Unlink implements unlinkat(2). Errors: EISDIR for a directory, EBUSY for a mount point, EPERM, EACCES, EROFS,
 // and those of path resolution.
 func (v *View) Unlink(at Place, path string) error {
-	w := walker{View: v, dir: at, glance: asked}
-	if err := w.begin(path); err != nil {
-		return err
-	}
-	t, err := w.run(never)
+	w := walker{View: v, target: target{dir: at}, glance: asked}
+	err := w.resolve(path, never)
 	if w.glance == stopped {
-		if dir, ok := v.removable(t); ok {
-			return dir.Unlink(t.name)
+		if dir, ok := v.removable(w.target); ok {
+			return dir.Unlink(w.name)
 		}
-		t, err = w.lookUp(t, never)
+		err = w.lookUp(never)
 	}
+	t := w.target
 	switch {
 	case err != nil:
 		return err

@@ -9,37 +9,43 @@ import (
 // Open implements openat(2). mode is used if a file is created. Opening a FIFO returns ENXIO; the
 // caller must implement FIFOs.
 func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error) {
+	var o Opening
+	if err := v.OpenTo(&o, at, path, flags, mode); err != nil {
+		return nil, err
+	}
+	return o.file(), nil
+}
+
+// OpenTo is like Open, but the caller allocates the File, and calls its method Init with o.
+func (v *View) OpenTo(o *Opening, at Place, path string, flags Flags, mode Mode) error {
 	switch {
 	case flags&PathOnly != 0:
 		flags &= PathOnly | MustBeDir | NoFollow
 	case flags&TempFile != 0:
-		return v.openTemp(at, path, flags, mode)
+		return v.openTemp(o, at, path, flags, mode)
 	case flags&(Create|MustBeDir) == Create|MustBeDir:
-		return nil, linux.EINVAL
+		return linux.EINVAL
 	}
 	if flags&Create != 0 {
-		return v.openOrCreate(at, path, flags, mode)
+		return v.openOrCreate(o, at, path, flags, mode)
 	}
-	how := atSlash
-	if flags&NoFollow == 0 {
-		how = always
+	w := walker{View: v, target: target{dir: at}}
+	if err := w.resolve(path, lastLink(flags&NoFollow == 0)); err != nil {
+		return err
 	}
-	t, err := v.walk(at, path, how)
+	p, err := w.found()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	p, err := t.found()
-	if err != nil {
-		return nil, err
-	}
-	return v.open(p, flags, t.origin())
+	return v.open(o, p, flags, w.origin())
 }
 
 // Openable resolves the path of an existing file, and makes the checks of Open without opening the file.
 func (v *View) Openable(at Place, path string, flags Flags) (Place, error) {
 	p, err := v.Lookup(at, path, flags&NoFollow == 0)
 	if err == nil {
-		err = v.mayOpen(p, p.Node.Attr(), flags)
+		a := p.Node.Attr()
+		err = v.mayOpen(p, &a, flags)
 	}
 	return p, err
 }
@@ -81,12 +87,12 @@ func (v *View) PathOf(f *File) (string, error) {
 }
 
 // found returns the directory in which the file was found; nil if the file no longer has its name there.
-func (f *File) found() Directory {
-	dir, ok := f.from.dir.Node.(Directory)
+func (o *Opening) found() Directory {
+	dir, ok := o.from.dir.Node.(Directory)
 	if !ok {
 		return nil
 	}
-	if n, err := dir.Lookup(f.from.name); err != nil || f.tree.cross(Place{f.from.dir.mount, n}).Node != f.place.Node {
+	if n, err := dir.Lookup(o.from.name); err != nil || o.tree.cross(Place{o.from.dir.mount, n}).Node != o.place.Node {
 		return nil
 	}
 	return dir
@@ -94,7 +100,7 @@ func (f *File) found() Directory {
 
 // openOrCreate implements Open with O_CREAT. It returns EISDIR for a directory and for a path with a
 // trailing slash.
-func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*File, error) {
+func (v *View) openOrCreate(o *Opening, at Place, path string, flags Flags, mode Mode) error {
 	exclusive := flags&Exclusive != 0
 	bare := strings.TrimRight(path, "/")
 	slash := bare != path && bare != ""
@@ -108,104 +114,104 @@ func (v *View) openOrCreate(at Place, path string, flags Flags, mode Mode) (*Fil
 	t, err := v.walk(at, path, how)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case (slash || t.slash) && t.last == named: // t.slash belongs to a symbolic link's target
-		return nil, linux.EISDIR
+		return linux.EISDIR
 	case !t.exists():
-		return v.create(t, flags, mode)
+		return v.create(o, t, flags, mode)
 	case exclusive:
-		return nil, linux.EEXIST
+		return linux.EEXIST
 	case t.place.Node.Attr().Mode.Type() == Dir:
-		return nil, linux.EISDIR
+		return linux.EISDIR
 	}
-	return v.open(t.place, flags, t.origin())
+	return v.open(o, t.place, flags, t.origin())
 }
 
 // create creates the file that openOrCreate did not find. If another process creates it at the same
 // time, that file is opened, unless Exclusive is set.
-func (v *View) create(t target, flags Flags, mode Mode) (*File, error) {
+func (v *View) create(o *Opening, t target, flags Flags, mode Mode) error {
 	dir, err := v.room(t)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	node, err := v.makeIn(t, dir, Regular|mode&Permissions, Device{})
 	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
-			return v.open(v.Tree.cross(Place{t.dir.mount, node}), flags, t.origin())
+			return v.open(o, v.Tree.cross(Place{t.dir.mount, node}), flags, t.origin())
 		}
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	h, err := node.Open(flags)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	v.Tree.notifyName(dir, t.name, node, Created)
-	f := newFile(v.Tree, Place{t.dir.mount, node}, h, flags)
-	f.from = t.origin()
-	return v.opened(f), nil
+	*o = Opening{v.Tree, Place{t.dir.mount, node}, t.origin(), h, flags}
+	o.notify(Opened)
+	return nil
 }
 
 // OpenPlace opens a known place with all checks of Open. It serves paths in /proc/self/fd, and files to
 // execute.
-func (v *View) OpenPlace(p Place, flags Flags) (*File, error) { return v.open(p, flags, origin{}) }
+func (v *View) OpenPlace(p Place, flags Flags) (*File, error) {
+	var o Opening
+	if err := v.open(&o, p, flags, origin{}); err != nil {
+		return nil, err
+	}
+	return o.file(), nil
+}
 
 // open checks permissions, opens the node or the device, and truncates the file if the flags ask for
 // it.
-func (v *View) open(p Place, flags Flags, from origin) (*File, error) {
+func (v *View) open(o *Opening, p Place, flags Flags, from origin) error {
 	a := p.Node.Attr()
-	file := func(h Handle) *File {
-		f := newFile(v.Tree, p, h, flags)
-		f.from = from
-		return f
+	if err := v.mayOpen(p, &a, flags); err != nil {
+		return err
 	}
-	if err := v.mayOpen(p, a, flags); err != nil {
-		return nil, err
-	}
+	*o = Opening{tree: v.Tree, place: p, from: from, asked: flags}
 	if flags&PathOnly != 0 {
-		return file(nil), nil
+		return nil
 	}
-	var h Handle
 	var err error
 	switch a.Mode.Type() {
 	case Dir:
-		return v.opened(file(nil)), nil
 	case CharDevice, BlockDevice:
-		h, err = v.Tree.openDevice(a, flags)
+		o.handle, err = v.Tree.openDevice(a.Mode.Type(), a.Device, flags)
 	case Fifo, Socket:
-		return nil, linux.ENXIO
+		return linux.ENXIO
 	default:
 		if err = v.Tree.mayUse(p.Node, flags); err == nil {
-			h, err = v.openNode(p.Node, flags)
+			o.handle, err = v.openNode(p.Node, flags)
 		}
+	}
+	if err == nil && flags&Truncate != 0 && a.Mode.Type() == Regular {
+		err = v.truncateOpened(o, a)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := file(h)
-	if flags&Truncate != 0 && a.Mode.Type() == Regular {
-		c, err := v.removePrivileges(p.Node, a, Change{Fields: SetSize})
-		if err == nil {
-			err = p.Node.Change(c)
-		}
-		if err != nil {
-			h.Close()
-			return nil, err
-		}
-		f.notify(Modified)
-	}
-	return v.opened(f), nil
+	o.notify(Opened)
+	return nil
 }
 
-// opened reports an open file to the watcher.
-func (v *View) opened(f *File) *File {
-	f.notify(Opened)
-	return f
+// truncateOpened makes an opened file with attributes a empty. On error, it closes the file.
+func (v *View) truncateOpened(o *Opening, a Attr) error {
+	c, err := v.removePrivileges(o.place.Node, a, Change{Fields: SetSize})
+	if err == nil {
+		err = o.place.Node.Change(c)
+	}
+	if err != nil {
+		o.handle.Close()
+		return err
+	}
+	o.notify(Modified)
+	return nil
 }
 
 // mayOpen checks the flags against the file's type and permissions.
-func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
+func (v *View) mayOpen(p Place, a *Attr, flags Flags) error {
 	kind := a.Mode.Type()
 	switch {
 	case flags&MustBeDir != 0 && kind != Dir:
@@ -240,7 +246,7 @@ func (v *View) mayOpen(p Place, a Attr, flags Flags) error {
 	switch {
 	case !v.may(p.Node, a, wish):
 		return linux.EACCES
-	case flags&linux.O_NOATIME != 0 && !v.Who.Owns(a):
+	case flags&linux.O_NOATIME != 0 && !v.Who.Owns(*a):
 		return linux.EPERM
 	}
 	return nil

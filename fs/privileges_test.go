@@ -44,7 +44,7 @@ func TestPrivilegesAndOtherChange(t *testing.T) {
 	} {
 		n := &raced{before: Attr{Mode: Regular | test.before}}
 		n.now = Attr{Mode: Regular | test.now, ACL: set}
-		(&File{place: Place{Node: n}}).ClearSetIDs(&Credentials{UID: 1000})
+		(&File{Opening: Opening{place: Place{Node: n}}}).ClearSetIDs(&Credentials{UID: 1000})
 		if n.now.Mode != Regular|test.want || n.now.ACL != set {
 			t.Errorf("write: %#v", n.now)
 		}

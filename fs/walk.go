@@ -78,9 +78,15 @@ const (
 // walk resolves path. A relative path starts at a directory (the parameter at). It is no
 // error if the last name does not exist.
 func (v *View) walk(at Place, path string, follow following) (target, error) {
-	w := walker{View: v, dir: at}
+	w := walker{View: v, target: target{dir: at}}
+	err := w.resolve(path, follow)
+	return w.target, err
+}
+
+// resolve resolves a path, relative to the directory of the target.
+func (w *walker) resolve(path string, follow following) error {
 	if err := w.begin(path); err != nil {
-		return target{}, err
+		return err
 	}
 	return w.run(follow)
 }
@@ -103,11 +109,11 @@ func (w *walker) begin(path string) error {
 }
 
 // run resolves the rest of the path.
-func (w *walker) run(follow following) (target, error) {
+func (w *walker) run(follow following) error {
 	for {
-		t, done, err := w.step(follow)
+		done, err := w.step(follow)
 		if done || err != nil {
-			return t, err
+			return err
 		}
 	}
 }
@@ -115,9 +121,10 @@ func (w *walker) run(follow following) (target, error) {
 // walker is a walk in progress: the rest of the path, relative to dir.
 type walker struct {
 	*View
-	dir   Place
-	rest  string
-	last  lastName // last name of the part resolved so far
+	// target is the result. Until the walk has ended, dir is the directory reached so far, last classifies the last name of the
+	// path to it, and the other fields are zero.
+	target
+	rest  string // begins with a name, or is empty
 	links int
 	// glance ends the walk before the last name is looked up, if the file system may know its attributes without a node.
 	glance glance
@@ -129,34 +136,34 @@ type glance uint8
 const (
 	notAsked glance = iota // the caller needs the node
 	asked
-	stopped  // step has returned a target without a place, because its file system is Glancing
+	stopped  // the walk has ended without a place, because its file system is Glancing
 	declined // the file system does not know the attributes; the permission to search the directory has been checked
 )
 
-// lookUp resolves the last name of a target at which the walk has stopped.
-func (w *walker) lookUp(t target, follow following) (target, error) {
-	w.glance, w.rest = declined, t.name
+// lookUp resolves the last name of the path, at which the walk has stopped.
+func (w *walker) lookUp(follow following) error {
+	w.glance, w.rest = declined, w.name
 	return w.run(follow)
 }
 
 // start begins to resolve path; an absolute path starts at the root.
 func (w *walker) start(path string) {
-	w.rest = path
 	if path[0] == '/' {
 		w.dir, w.last = w.Root, root
 	}
+	w.rest = afterSlashes(path)
 }
 
 // next removes the next name from the path. slash reports whether a slash follows it, and last whether
 // nothing but slashes follows.
 func (w *walker) next() (name string, slash, last bool) {
-	path := afterSlashes(w.rest)
+	path := w.rest
 	end := strings.IndexByte(path, '/')
 	if end < 0 {
 		w.rest = ""
 		return path, false, true
 	}
-	w.rest = afterSlashes(path[end:])
+	w.rest = afterSlashes(path[end+1:])
 	return path[:end], true, w.rest == ""
 }
 
@@ -169,65 +176,96 @@ func afterSlashes(path string) string {
 }
 
 // step resolves one name.
-func (w *walker) step(follow following) (t target, done bool, err error) {
+func (w *walker) step(follow following) (done bool, err error) {
 	name, slash, last := w.next()
 	if name == "" {
-		return target{dir: w.dir, last: w.last, place: w.dir}, true, nil
+		w.place = w.dir
+		return true, nil
 	}
-	dir, err := w.dir.directory()
+	dir, ok := w.dir.Node.(Directory)
 	switch {
-	case err != nil:
-		return t, true, err
+	case !ok:
+		return true, linux.ENOTDIR
 	case !w.Who.searchesAll() && w.glance != declined && !w.Who.May(w.dir.guard(dir), ToExecute):
-		return t, true, linux.EACCES
+		return true, linux.EACCES
 	case len(name) > MaxName:
-		return t, true, linux.ENAMETOOLONG
+		return true, linux.ENAMETOOLONG
 	}
 	switch name {
 	case ".":
 		w.last = dot
-		return t, false, nil
+		return false, nil
 	case "..":
 		w.last = dotDot
 		w.dir, err = w.up()
-		return t, err != nil, err
+		return err != nil, err
 	}
+	if w.glance != notAsked && w.glances(last && !slash) {
+		w.end(name, slash)
+		return true, nil
+	}
+	node, err := dir.Lookup(name)
+	if err != nil {
+		if err == linux.ENOENT && last {
+			w.end(name, slash)
+			err = nil
+		}
+		return true, err
+	}
+	if link, ok := node.(Link); ok && (!last || follow == always || follow == atSlash && slash) {
+		return w.through(link, name, slash, last)
+	}
+	return w.reach(Place{w.dir.mount, node}, name, slash, last)
+}
+
+// glances reports whether the walk ends before a name is looked up. bare says that the name is the end of the path.
+func (w *walker) glances(bare bool) bool {
 	switch {
 	case w.glance == declined:
 		w.glance = notAsked
-	case w.glance == asked && last && !slash && w.dir.mount.glance != nil:
+	case w.glance == asked && bare && w.dir.mount.glance != nil:
 		w.glance = stopped
-		return target{dir: w.dir, name: name}, true, nil
 	}
-	node, err := dir.Lookup(name)
-	if err == linux.ENOENT && last {
-		return target{dir: w.dir, name: name, slash: slash}, true, nil
-	}
-	if err != nil {
-		return t, true, err
-	}
-	place, err := w.enter(node)
-	if link, ok := node.(Link); ok && (!last || follow == always || follow == atSlash && slash) {
-		magic, ok := link.(Magic)
-		if !ok {
-			return t, false, w.follow(link, slash)
-		}
-		place, err = w.jump(magic)
-	}
-	if err != nil {
-		return t, true, err
-	}
-	if last {
-		return target{dir: w.dir, name: name, place: place, slash: slash}, true, nil
-	}
-	w.dir, w.last = place, named
-	return t, false, nil
+	return w.glance == stopped
 }
 
-// enter returns the place of a node in the current directory, across a mount. Errors: EXDEV.
-func (w *walker) enter(node Node) (Place, error) {
-	place := w.Tree.cross(Place{w.dir.mount, node})
-	return place, w.mayCross(place)
+// end records the last name of the path.
+func (w *walker) end(name string, slash bool) { w.last, w.name, w.slash = named, name, slash }
+
+// reach continues at the file with a name in the current directory, across a mount. Errors: EXDEV.
+func (w *walker) reach(p Place, name string, slash, last bool) (done bool, err error) {
+	if p.mount.covered.Load() {
+		p = w.Tree.cross(p)
+		if err := w.mayCross(p); err != nil {
+			return true, err
+		}
+	}
+	if last {
+		w.place = p
+		w.end(name, slash)
+		return true, nil
+	}
+	w.dir, w.last = p, named
+	return false, nil
+}
+
+// through continues at the file to which a symbolic link leads.
+func (w *walker) through(link Link, name string, slash, last bool) (done bool, err error) {
+	magic, ok := link.(Magic)
+	if !ok {
+		return false, w.follow(link, slash)
+	}
+	place, err := w.jump(magic)
+	if err != nil {
+		return true, err
+	}
+	if last {
+		w.place = place
+		w.end(name, slash)
+		return true, nil
+	}
+	w.dir, w.last = place, named
+	return false, nil
 }
 
 // follow prepends the target of a symbolic link to the rest of the path.
@@ -267,23 +305,23 @@ func (v *View) Lookup(at Place, path string, follow bool) (Place, error) {
 // Stat returns the attributes of the file at a path, and the number of its device. The parameter follow and the errors are
 // those of Lookup.
 func (v *View) Stat(at Place, path string, follow bool) (Attr, Device, error) {
-	w := walker{View: v, dir: at, glance: asked}
+	w := walker{View: v, target: target{dir: at}, glance: asked}
 	if err := w.begin(path); err != nil {
 		return Attr{}, Device{}, err
 	}
-	t, err := w.run(lastLink(follow))
+	err := w.run(lastLink(follow))
 	if w.glance == stopped {
-		if dir, ok := t.dir.Node.(Directory); ok {
-			if a, ok := t.dir.mount.glance.Glance(dir, t.name); ok {
-				return a, t.dir.Device(), nil
+		if dir, ok := w.dir.Node.(Directory); ok {
+			if a, ok := w.dir.mount.glance.Glance(dir, w.name); ok {
+				return a, w.dir.Device(), nil
 			}
 		}
-		t, err = w.lookUp(t, lastLink(follow))
+		err = w.lookUp(lastLink(follow))
 	}
 	if err != nil {
 		return Attr{}, Device{}, err
 	}
-	p, err := t.found()
+	p, err := w.found()
 	if err != nil {
 		return Attr{}, Device{}, err
 	}

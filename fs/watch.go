@@ -89,16 +89,23 @@ func (t *Tree) notify(n Node, e Event) {
 	}
 }
 
-// notify reports an event of the open file, with the newest name of the file, or the name at which it was opened. The name of
+// notify reports an event of the open file.
+func (o *Opening) notify(e Event) {
+	if o.tree.watcher.Load() != nil {
+		o.report(e)
+	}
+}
+
+// report reports an event of the open file, with the newest name of the file, or the name at which it was opened. The name of
 // a mount point is not a name of the root of the mount.
-func (f *File) notify(e Event) {
-	w, notice := f.tree.notice(f.place.Node, e)
+func (o *Opening) report(e Event) {
+	w, notice := o.tree.notice(o.place.Node, e)
 	if w == nil {
 		return
 	}
-	if notice.Dir == nil && f.from.dir.mount == f.place.mount && w.Watches(f.from.dir.Node) {
-		if dir := f.found(); dir != nil {
-			notice.Dir, notice.Name = dir, f.from.name
+	if notice.Dir == nil && o.from.dir.mount == o.place.mount && w.Watches(o.from.dir.Node) {
+		if dir := o.found(); dir != nil {
+			notice.Dir, notice.Name = dir, o.from.name
 		}
 	}
 	w.Happened(notice)
@@ -140,7 +147,10 @@ func (t *Tree) notifyGone(n Node) {
 
 // notifyClosed reports the removal of a file when its last handle is closed.
 func (t *Tree) notifyClosed(n Node) {
-	if _, ok := n.(Lasting); ok && t.watcher.Load() != nil {
+	if t.watcher.Load() == nil {
+		return
+	}
+	if _, ok := n.(Lasting); ok {
 		t.notifyGone(n)
 	}
 }

@@ -25,8 +25,8 @@ func (p *Process) MemfdCreate(name string, flags int) (int, Errno) {
 	if flags&linux.MFD_ALLOW_SEALING == 0 {
 		f.AddSeals(fs.SealSeals)
 	}
-	t := &treeFile{File: f, p: p, path: "/memfd:" + name + " (deleted)"}
-	return p.installWith(t, linux.O_RDWR, flags&linux.MFD_CLOEXEC != 0)
+	t := &treeFile{p: p, path: "/memfd:" + name + " (deleted)"}
+	return p.installTree(t, &f.Opening, linux.O_RDWR, flags&linux.MFD_CLOEXEC != 0)
 }
 
 // seals implements F_ADD_SEALS and F_GET_SEALS. Errors: EINVAL, EPERM, EBUSY.

@@ -187,9 +187,14 @@ func (p *Process) install(f file.File, typeFlags int) (int, Errno) {
 // installWith allocates a descriptor for a new file. flags holds the access mode and the status flags, as for
 // file.NewDescription. On error, it closes the file.
 func (p *Process) installWith(f file.File, flags int, cloexec bool) (int, Errno) {
-	fd, errno := p.fds.Insert(file.NewDescription(f, flags), 0, p.MostFiles(), cloexec)
+	return p.insert(file.NewDescription(f, flags), cloexec)
+}
+
+// insert allocates a descriptor for a new description. On error, it closes the file.
+func (p *Process) insert(o *file.Description, cloexec bool) (int, Errno) {
+	fd, errno := p.fds.Insert(o, 0, p.MostFiles(), cloexec)
 	if errno != 0 {
-		f.Close()
+		o.File.Close()
 	}
 	return fd, errno
 }

@@ -141,7 +141,7 @@ func (p *Process) nameOf(fd int) (string, Errno) {
 // pathOf returns the current path of a file of the file tree. If the file has none, it returns the path by which the file
 // was opened.
 func (p *Process) pathOf(f *treeFile) string {
-	if path, err := p.sight().PathOf(f.File); err == nil {
+	if path, err := p.sight().PathOf(&f.File); err == nil {
 		return path
 	}
 	return p.absolute(f.from, f.path)

@@ -37,7 +37,7 @@ func (p *Process) EpollCtl(epfd, op, fd int, ev EpollEvent) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if f, ok := o.File.(*treeFile); ok && !file.HasAlerts(f.File) {
+	if f, ok := o.File.(*treeFile); ok && !file.HasAlerts(&f.File) {
 		return linux.EPERM // files that are always ready cannot be added
 	}
 	if inner, ok := o.File.(*epoll.Set); ok {

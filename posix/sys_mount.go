@@ -29,7 +29,7 @@ func (p *Process) InstallPlace(at fs.Place, flags fs.Flags, cloexec bool) (int, 
 	if err != nil {
 		return -1, file.ToErrno(err)
 	}
-	return p.installWith(&treeFile{File: f, p: p, from: at}, int(flags), cloexec)
+	return p.installTree(&treeFile{p: p, from: at}, &f.Opening, int(flags), cloexec)
 }
 
 // NewMemory returns a file system in memory.

@@ -145,7 +145,7 @@ func (p *Process) fsync(fd int, sync func(*fs.File) error) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return file.ToErrno(sync(f.File))
+	return file.ToErrno(sync(&f.File))
 }
 
 // Syncfs implements syncfs(2) for the file system of fd. Errors: EBADF.

@@ -2,7 +2,6 @@ package posix
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"loam/abi/linux"
@@ -65,25 +64,9 @@ func (p *Process) lookup(dirfd int, path string, follow, mayBeEmpty bool) (*fs.V
 	return v, place, file.ToErrno(err)
 }
 
-// descriptorIn returns the number of the descriptor that a path names: a path in /proc/self/fd (proc(5)) or in one of the
-// links to that directory, or /dev/stdin, /dev/stdout or /dev/stderr.
+// descriptorIn returns the number of the descriptor that a path names: see file.DescriptorIn.
 func (p *Process) descriptorIn(path string) (int, bool) {
-	if !strings.HasPrefix(path, "/proc/") && !strings.HasPrefix(path, "/dev/") {
-		return 0, false
-	}
-	for i, name := range [...]string{"/dev/stdin", "/dev/stdout", "/dev/stderr"} {
-		if path == name {
-			return i, true
-		}
-	}
-	own := "/proc/" + strconv.Itoa(int(p.credentials.PID)) + "/fd/"
-	for _, dir := range [...]string{"/proc/self/fd/", "/dev/fd/", "/proc/thread-self/fd/", own} {
-		if rest, ok := strings.CutPrefix(path, dir); ok {
-			n, err := strconv.ParseUint(rest, 10, 31)
-			return int(n), err == nil
-		}
-	}
-	return 0, false
+	return file.DescriptorIn(path, int(p.credentials.PID))
 }
 
 // terminalPath is the path of the process's terminal (tty(4)).
@@ -117,10 +100,11 @@ func (p *Process) OpenAt(dirfd int, path string, flags int, mode uint32) (int, E
 
 // openIn opens a file in a view. The path is relative to a directory (the parameter at).
 func (p *Process) openIn(v *fs.View, at fs.Place, path string, flags int, mode uint32) (int, Errno) {
-	f, err := v.Open(at, path, fs.Flags(flags), fs.Mode(mode))
+	var o fs.Opening
+	err := v.OpenTo(&o, at, path, fs.Flags(flags), fs.Mode(mode))
 	switch err {
 	case nil:
-		return p.installTree(&treeFile{File: f, p: p, from: at, path: openedAs(path, f, flags)}, flags)
+		return p.installTree(&treeFile{p: p, from: at, path: openedAs(path, &o, flags)}, &o, flags, flags&linux.O_CLOEXEC != 0)
 	case linux.ENXIO:
 		return p.openSpecial(v, at, path, flags)
 	}
@@ -151,11 +135,11 @@ func (p *Process) openSpecial(v *fs.View, at fs.Place, path string, flags int) (
 }
 
 // openedAs returns the path to record for an opened file. With O_TMPFILE, path is only the directory.
-func openedAs(path string, f *fs.File, flags int) string {
+func openedAs(path string, o *fs.Opening, flags int) string {
 	if flags&int(fs.TempFile|fs.PathOnly) != int(fs.TempFile) {
 		return path
 	}
-	return fmt.Sprintf("%s/#%d (deleted)", strings.TrimRight(path, "/"), f.Attr().Inode)
+	return fmt.Sprintf("%s/#%d (deleted)", strings.TrimRight(path, "/"), o.Place().Node.Attr().Inode)
 }
 
 // reportMissed calls Options.Missed if a file was not found.
@@ -179,13 +163,15 @@ func (p *Process) absolute(at fs.Place, path string) string {
 	return strings.TrimSuffix(dir, "/") + "/" + path
 }
 
-// installTree allocates a descriptor for a file of the tree.
-func (p *Process) installTree(f *treeFile, flags int) (int, Errno) {
+// installTree makes f the file of the tree that an open has opened, and allocates a descriptor for it. On error, it closes the file.
+func (p *Process) installTree(f *treeFile, o *fs.Opening, flags int, cloexec bool) (int, Errno) {
 	if flags&linux.O_DIRECT != 0 {
 		p.direct.Store(true)
 	}
-	file.Alert(f.File, &f.q)
-	return p.installWith(f, flags&(statusFlags|linux.O_DIRECT), flags&linux.O_CLOEXEC != 0)
+	f.File.Init(o)
+	file.Alert(&f.File, &f.q)
+	f.about.Init(f, flags&(statusFlags|linux.O_DIRECT))
+	return p.insert(&f.about, cloexec)
 }
 
 // openAgain opens the file behind a descriptor again. A file of the tree gets its own offset. Other
@@ -205,7 +191,7 @@ func (p *Process) openAgain(fd, flags int) (int, Errno) {
 			}
 			return -1, errno
 		}
-		return p.installTree(&treeFile{File: again, p: p, from: f.from, path: f.path}, flags)
+		return p.installTree(&treeFile{p: p, from: f.from, path: f.path}, &again.Opening, flags, flags&linux.O_CLOEXEC != 0)
 	case *tty.Slave:
 		return p.openSlave(f.Of(), f.Place(), f.Path(), flags)
 	case socket.Socket:

@@ -10,19 +10,20 @@ import (
 // treeFile is an open file of the file tree (package fs): a regular file, a directory or a device. It is always ready. It
 // cannot be added to an epoll set (epoll(7)) unless it reports changes.
 type treeFile struct {
-	*fs.File
-	p    *Process
-	q    file.Queue
-	from fs.Place // the directory to which path is relative
-	path string   // path passed to open(2), shown by proc(5)
+	fs.File
+	about file.Description // the open file description: the two are one object, so that an open allocates once
+	p     *Process
+	q     file.Queue
+	from  fs.Place // the directory to which path is relative
+	path  string   // path passed to open(2), shown by proc(5)
 }
 
-func (f *treeFile) Events() Events     { return file.TreeEvents(f.File) }
+func (f *treeFile) Events() Events     { return file.TreeEvents(&f.File) }
 func (f *treeFile) Queue() *file.Queue { return &f.q }
 func (f *treeFile) Mode() uint32       { return uint32(f.Attr().Mode) }
 
 func (f *treeFile) Close() {
-	f.p.locks.Release(f.p.sight().Tree, f)
+	f.p.locks.Release(f.Tree(), f)
 	f.File.Close()
 }
 

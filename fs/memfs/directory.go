@@ -41,11 +41,15 @@ func (d *directory) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EISDIR
 // Lookup implements fs.Directory.
 func (d *directory) Lookup(name string) (fs.Node, error) {
 	d.system.names.RLock()
-	defer d.system.names.RUnlock()
+	var file inode
 	if e, ok := d.index[name]; ok {
-		return e.file, nil
+		file = e.file
 	}
-	return nil, linux.ENOENT
+	d.system.names.RUnlock()
+	if file == nil {
+		return nil, linux.ENOENT
+	}
+	return file, nil
 }
 
 // Parent implements fs.Directory.

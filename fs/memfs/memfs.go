@@ -108,8 +108,9 @@ func take(held *atomic.Int64, n, bound int64) error {
 
 // node is the common part of files of all types.
 type node struct {
-	system *FileSystem
-	links  uint32 // number of names, guarded by system.names
+	system   *FileSystem
+	links    uint32 // number of names, guarded by system.names
+	identity fs.Identity
 
 	// The newest name, guarded by system.names. in is nil if that name has been removed.
 	in *directory
@@ -129,6 +130,9 @@ func (n *node) init(m *FileSystem, mode fs.Mode, owner fs.Owner) {
 	}
 	n.takeLists()
 }
+
+// Identity implements fs.Identified.
+func (n *node) Identity() *fs.Identity { return &n.identity }
 
 // Attr implements fs.Node.
 func (n *node) Attr() fs.Attr {

@@ -75,7 +75,14 @@ type direct interface {
 
 // NewDescription creates a description. flags holds the access mode and the status flags that F_GETFL returns.
 func NewDescription(f File, flags int) *Description {
-	o := &Description{File: f}
+	o := new(Description)
+	o.Init(f, flags)
+	return o
+}
+
+// Init makes o the description of a new file, as NewDescription does. o is zero, and may be a part of the object of the file.
+func (o *Description) Init(f File, flags int) {
+	o.File = f
 	if d, ok := f.(direct); ok {
 		o.sink, o.source, o.immediate = d.Sink(), d.Source(), d.Immediate()
 		e, ok := o.sink.(fs.Endless)
@@ -85,7 +92,6 @@ func NewDescription(f File, flags int) *Description {
 		o.takesStack = f.TakesStack()
 	}
 	o.Flags.Store(int32(flags))
-	return o
 }
 
 // Number returns the inode number of a file that has no inode in the file tree, such as a socket. It is allocated by the

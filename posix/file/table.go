@@ -77,7 +77,13 @@ func (d *Table) chunk(i int) *chunk { return d.chunks[i/chunkSize].Load() }
 // refer to o. Errors: EMFILE; EBADF if o has been closed.
 func (d *Table) Insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
+	i, errno := d.insert(o, from, most, cloexec)
+	d.mu.Unlock()
+	return i, errno
+}
+
+// insert implements Insert. The caller holds mu.
+func (d *Table) insert(o *Description, from, most int, cloexec bool) (int, linux.Errno) {
 	i := d.free(max(from, d.lowest))
 	if i < 0 || i >= most {
 		return -1, linux.EMFILE
@@ -225,10 +231,12 @@ func (d *Table) Copy() *Table {
 }
 
 func (c *chunk) setCloexec(i int, on bool) {
-	if on {
-		c.cloexec[i/64].Or(1 << (i % 64))
-	} else {
-		c.cloexec[i/64].And(^uint64(1 << (i % 64)))
+	word, bit := &c.cloexec[i/64], uint64(1)<<(i%64)
+	switch {
+	case on:
+		word.Or(bit)
+	case word.Load()&bit != 0:
+		word.And(^bit)
 	}
 }
 

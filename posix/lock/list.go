@@ -171,6 +171,9 @@ type Files struct {
 // Release ends the lease and all locks that were set by a file of a tree that is being closed. Record locks of processes are among them if
 // processes share a descriptor table, and one closes the file by which another has set a lock.
 func (l *Files) Release(t *fs.Tree, f File) {
+	if l.Ranges.Len() == 0 && l.Flocks.Len() == 0 && l.Leases.count.Load() == 0 {
+		return
+	}
 	n := f.Place().Node
 	l.Ranges.close(n, f)
 	l.Flocks.close(n, f)

@@ -199,7 +199,7 @@ func diskWorkloadsOn(h hardware, cpus int) []workload {
 	copies := strconv.Itoa(cpus)
 	named := func(row, name string) workload {
 		return workload{
-			name: row, cached: true,
+			name: name, cached: true,
 			command: []string{"/micro", "-span", span.String(), "-only", row, "-dir", nested, "-copies", copies},
 			parse: func(output string, add func(string, float64)) {
 				parseMicro(output, func(_ string, ns float64) { add(name, ns) })
@@ -209,6 +209,8 @@ func diskWorkloadsOn(h hardware, cpus int) []workload {
 	all := []workload{
 		named("open and close of a file", "open and close of a cached name"),
 		named("stat of a file", "stat of a cached name"),
+		named("getppid, a call that does nothing", "bound: getppid, a call that does nothing"),
+		named("dup and close", "bound: dup and close of a descriptor"),
 		{name: "files", command: []string{"/files", "small", atDisk + "/small", "2000", "100"}, parse: parseMicro},
 		{name: "fio", command: shell(fioScript(fioJobs)), parse: parseFio},
 		{name: "postmark", command: shell(postmark), parse: parseMicro},

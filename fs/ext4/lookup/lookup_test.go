@@ -161,3 +161,30 @@ func TestCounts(t *testing.T) {
 		t.Error("a number is left")
 	}
 }
+
+// Numbers of many files do not mix, although several files share a part. A number that goes up and down allocates no memory.
+func TestCountsOfMany(t *testing.T) {
+	var c Counts
+	const files = 4 * parts
+	for i := range uint32(files) {
+		c.Add(File{i, 1}, int(i%3)+1)
+	}
+	for i := range uint32(files) {
+		if n := c.Add(File{i, 1}, -1); n != int(i%3) || c.Count(File{i, 1}) != n || c.Count(File{i, 2}) != 0 {
+			t.Fatalf("file %d: %d and %d, want %d", i, n, c.Count(File{i, 1}), i%3)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { c.Add(File{0, 1}, 1); c.Add(File{0, 1}, -1) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkCounts(b *testing.B) {
+	var c Counts
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			c.Add(File{12, 1}, 1)
+			c.Add(File{12, 1}, -1)
+		}
+	})
+}

@@ -29,6 +29,7 @@ var rows = []row{
 	{"read of 64 KiB from a file", fileRead(16 * page)},
 	{"open and close of a file", openClose},
 	{"stat of a file", statFile},
+	{"dup and close", onFile("/dev/null", os.O_RDONLY, dupClose)},
 	{"signal to itself, with a handler", plain(func() error { return kill(os.Getpid(), int(syscall.SIGURG)) })},
 	{"mmap and munmap of 64 KiB", plain(mapUnmap)},
 	{"mmap of 64 KiB, stores to 16 pages, munmap", plain(mapTouchUnmap)},
@@ -122,6 +123,13 @@ func openClose() (func(int) error, func(), error) {
 		closeFD(fd)
 		return err
 	}), func() { os.Remove(name) }, err
+}
+
+// dupClose allocates and frees a descriptor of an open file.
+func dupClose(fd int) error {
+	other, err := raw(syscall.SYS_DUP, uintptr(fd), 0, 0)
+	closeFD(int(other))
+	return err
 }
 
 func statFile() (func(int) error, func(), error) {
