@@ -18,7 +18,8 @@ func (v *View) Access(p Place, w Wish) error {
 
 // Change changes attributes of a file after a permission check. The owner may set the mode and the
 // times, and set the group to one of the caller's own groups. Only user 0 may change the owner. Write
-// permission suffices to set the size, and to set both times to the present time (UTIME_NOW).
+// permission suffices to set the size, and to set both times to the present time (UTIME_NOW). A change without fields is chown(2)
+// with two IDs of -1: it removes privileges, and needs to own the file only if there are some.
 func (v *View) Change(p Place, c Change) error {
 	if err := p.writable(); err != nil {
 		return err

@@ -77,15 +77,21 @@ func removeCapabilities(n Node) error {
 }
 
 // removePrivileges removes the capabilities of a file before its size or owner changes. It also returns the change with the
-// mode that the file gets.
+// mode that the file gets. A change without fields is chown(2) with two IDs of -1.
 func (v *View) removePrivileges(n Node, a Attr, c Change) (Change, error) {
-	owner := c.Fields&(SetOwner|SetGroup) != 0
-	if a.Mode.Type() == Dir || !owner && c.Fields&SetSize == 0 {
+	owner, same := c.Fields&(SetOwner|SetGroup) != 0, c.Fields == 0
+	if a.Mode.Type() == Dir || !owner && !same && c.Fields&SetSize == 0 {
 		return c, nil
 	}
 	keep, regular := v.Who.keepsGroup(a), a.Mode.Type() == Regular
 	mode := withoutSetIDs(a.Mode, keep)
-	if c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || regular && !v.Who.Has(KeepSetIDs))) {
+	switch {
+	case same && !v.Who.Owns(a):
+		if mode != a.Mode {
+			return c, linux.EPERM
+		}
+		return c, nil
+	case c.Fields&SetMode == 0 && (regular && owner || mode != a.Mode && (owner || same || regular && !v.Who.Has(KeepSetIDs))):
 		c.Fields |= SetMode
 		c.Mode, c.ClearSetIDs, c.KeepSetGID = mode&Permissions, true, keep
 	}

@@ -177,3 +177,36 @@ func TestWriteOfSettingByAnother(t *testing.T) {
 		wantErrno(t, errno, linux.EBADF, "write to a descriptor for reading")
 	}
 }
+
+// As on Linux, chown with two IDs of -1 removes the set-user-ID and set-group-ID bits. Only a file without such bits need not be
+// the caller's.
+func TestChownToTheSameOwner(t *testing.T) {
+	type caller struct{ user, group uint32 }
+	root, owner, outside, other := caller{0, 0}, caller{7, 7}, caller{7, 8}, caller{8, 8}
+	for _, c := range []struct {
+		mode   uint32
+		by     caller
+		result uint32
+		errno  Errno
+	}{
+		{0o6777, root, 0o777, 0},
+		{0o6777, owner, 0o777, 0},
+		{0o6777, other, 0o6777, linux.EPERM},
+		{0o2666, owner, 0o2666, 0},
+		{0o2666, outside, 0o666, 0},
+		{0o2666, other, 0o2666, linux.EPERM},
+		{0o6666, root, 0o2666, 0},
+		{0o644, other, 0o644, 0},
+	} {
+		p := files(t)
+		f := fd(t)(p.OpenAt(linux.AT_FDCWD, "/f", create, 0o600))
+		ok(t, p.Fchown(f, 7, 7))
+		ok(t, p.Fchmod(f, c.mode))
+		p.SetIdentity(7, credential.New(c.by.user, c.by.group), nil)
+		errno := p.ChownAt(linux.AT_FDCWD, "/f", -1, -1, 0)
+		st, _ := p.StatAt(linux.AT_FDCWD, "/f", 0)
+		if got := uint32(st.Mode & fs.Permissions); errno != c.errno || got != c.result {
+			t.Errorf("chown of a file of mode %o by %v: %v, then mode %o, want %v and %o", c.mode, c.by, errno, got, c.errno, c.result)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func TestLinuxUDPLite(t *testing.T) {
 	compareC(t, "udplite")
 }
 
+// Sends with MSG_MORE or UDP_CORK make one datagram, as on Linux.
+func TestLinuxUDPCork(t *testing.T) { compareC(t, "udpcork") }
+
 // Linux processes read frames from the receive rings of packet sockets, as tcpdump does.
 func TestLinuxPacketRings(t *testing.T) {
 	asRoot(t, "only root opens packet sockets on the host")

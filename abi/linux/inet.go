@@ -106,6 +106,7 @@ const (
 	TCP_USER_TIMEOUT     = 18
 	UDPLITE_RECV_CSCOV   = 11
 	UDPLITE_SEND_CSCOV   = 10
+	UDP_CORK             = 1
 	UDP_GRO              = 104
 	UDP_SEGMENT          = 103
 )

@@ -108,6 +108,7 @@ func TestIntOptionsAsOnLinux(t *testing.T) {
 		{linux.IPPROTO_TCP, linux.TCP_KEEPINTVL, []uint32{1, 32767, 32768, 0}},
 		{linux.IPPROTO_TCP, linux.TCP_KEEPCNT, []uint32{1, 127, 128, 0}},
 		{linux.IPPROTO_TCP, linux.TCP_CORK, []uint32{1, 0}},
+		{linux.IPPROTO_UDP, linux.UDP_CORK, []uint32{1, 7, 0}},
 		{linux.IPPROTO_UDP, linux.UDP_SEGMENT, []uint32{1000, 65535, 65536, 0}},
 	}
 	for _, k := range s.socketKinds() {

@@ -127,6 +127,10 @@ func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 		s.Mu.Lock()
 		defer s.Mu.Unlock()
 		return socket.IntValue(s.segment), 0
+	case key == corkOption && s.hasPorts():
+		s.Mu.Lock()
+		defer s.Mu.Unlock()
+		return socket.BoolValue(s.cork), 0
 	case key == groOption && s.isUDP():
 		return s.Recall(key), 0
 	case level == linux.SOL_SOCKET && name == linux.SO_BINDTODEVICE:
@@ -195,6 +199,8 @@ func (s *UDPSocket) SetOption(level, name int, value []byte) linux.Errno {
 		return s.setMaxPacket(value)
 	case level == linux.IPPROTO_UDP && name == linux.UDP_SEGMENT && s.isUDP():
 		return s.setSegment(value)
+	case key == corkOption && s.hasPorts():
+		return s.setCork(value)
 	case key == groOption && s.isUDP():
 		n, errno := socket.ParseInt(value)
 		if errno == 0 {

@@ -20,6 +20,8 @@ type UDPSocket struct {
 	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
 	conn atomic.Pointer[datagramBox]                                  // stored once, with mu held
 
+	corked atomic.Pointer[corkedDatagram] // the datagram to which sends add bytes; nil: none
+
 	// Guarded by mu.
 	opts     stack.UDPOptions // used until conn is set; Groups is always used, and may be read without mu
 	shutRead bool             // shut down for reading (shutdown(2))
@@ -27,6 +29,8 @@ type UDPSocket struct {
 	wants    WantedControl
 	filter   stack.Filter // SO_ATTACH_FILTER; nil: none
 	segment  int          // UDP_SEGMENT: length of the datagrams into which a send is split; 0: not split
+
+	cork bool // UDP_CORK is set: every send is held back
 
 	groupsBy   groupInterface // IP_MULTICAST_IF
 	groupIndex int            // IPV6_MULTICAST_IF: interface index
@@ -294,27 +298,31 @@ func (w WantedControl) TimeMessage(t time.Time) []socket.Control {
 	return []socket.Control{{Level: linux.SOL_SOCKET, Type: kind, Data: data}}
 }
 
-// Send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary.
+// Send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary. With MSG_MORE or UDP_CORK, it holds
+// the datagram back.
 func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
-	var to netip.AddrPort
+	if n, errno, added := s.addCorked(b, m.Flags); added {
+		return n, errno
+	}
+	d := corkedDatagram{data: b}
 	if m.To.Family != linux.AF_UNSPEC {
 		var errno linux.Errno
-		if to, errno = s.sendName(m.To); errno != 0 {
+		if d.to, errno = s.sendName(m.To); errno != 0 {
 			return 0, errno
 		}
 	}
-	by, errno := s.sendBy(m.Control)
-	if errno != 0 {
+	var errno linux.Errno
+	if d.by, errno = s.sendBy(m.Control); errno != 0 {
 		return 0, errno
 	}
 	s.Mu.Lock()
 	shut := s.shutSend
-	if by.Segment == 0 {
-		by.Segment = s.segment
+	if d.by.Segment == 0 {
+		d.by.Segment = s.segment
 	}
-	groupsBy := s.groupsBy
-	if by.On == nil {
-		to = s.toGroup(to)
+	groupsBy, holdBack := s.groupsBy, s.holdsBack(m.Flags)
+	if d.by.On == nil {
+		d.to = s.toGroup(d.to)
 	}
 	s.Mu.Unlock()
 	if shut {
@@ -324,8 +332,11 @@ func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if errno != 0 {
 		return 0, errno
 	}
-	groupsBy.apply(&by, c, to)
-	n, err := c.TryWriteBy(b, to, by)
+	groupsBy.apply(&d.by, c, d.to)
+	if holdBack {
+		return s.startCorked(c, d)
+	}
+	n, err := c.TryWriteBy(b, d.to, d.by)
 	return n, file.ToErrno(err)
 }
 

@@ -268,7 +268,7 @@ func park() { select {} }
 // hostsText returns the content of /etc/hosts.
 func hostsText(c guest.Config) string {
 	var b strings.Builder
-	b.WriteString("127.0.0.1 localhost\n")
+	b.WriteString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	for _, l := range c.Links {
 		for _, a := range [...]netip.Prefix{l.Address, l.Address6} {
 			if c.Hostname != "" && a.IsValid() {

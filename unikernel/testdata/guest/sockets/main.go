@@ -343,9 +343,9 @@ func interfaces() {
 
 func files() {
 	b, err := os.ReadFile("/etc/hosts")
-	check.That(err == nil && strings.HasPrefix(string(b), "127.0.0.1 localhost\n"), "hosts: %q, %v", b, err)
+	check.That(err == nil && strings.HasPrefix(string(b), "127.0.0.1 localhost\n::1 localhost "), "hosts: %q, %v", b, err)
 	st, err := os.Stat("/etc/resolv.conf")
 	check.That(err == nil && st.Mode().IsRegular(), "resolv.conf: %v, %v", st, err)
 	addrs, err := net.LookupHost("localhost")
-	check.That(err == nil && len(addrs) == 1 && addrs[0] == "127.0.0.1", "localhost: %v, %v", addrs, err)
+	check.That(err == nil && len(addrs) == 2 && slices.Contains(addrs, "127.0.0.1") && slices.Contains(addrs, "::1"), "localhost: %v, %v", addrs, err)
 }
