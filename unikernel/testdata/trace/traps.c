@@ -1,0 +1,96 @@
+// Calls of the vsyscall page, system call numbers with high bits, a wake of zero waiters, and far returns.
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VSYSCALL 0xffffffffff600000UL
+
+static void vsyscalls(void) {
+	int (*vgettimeofday)(struct timeval *, void *) = (void *)VSYSCALL;
+	long (*vtime)(long *) = (void *)(VSYSCALL + 0x400);
+	int (*vgetcpu)(unsigned *, unsigned *, void *) = (void *)(VSYSCALL + 0x800);
+	struct timeval tv = {0};
+	long t = 0, before = time(0);
+	unsigned cpu = 99, node = 99;
+	int r = vgettimeofday(&tv, 0);
+	printf("gettimeofday %d %d\n", r, tv.tv_sec >= before);
+	printf("time %d\n", vtime(&t) == t && t >= before);
+	r = vgetcpu(&cpu, &node, 0);
+	printf("getcpu %d %d\n", r, cpu < 64 && node == 0);
+}
+
+static long raw(unsigned long number, long a) {
+	long r;
+	asm volatile("syscall" : "=a"(r) : "a"(number), "D"(a) : "rcx", "r11", "memory");
+	return r;
+}
+
+static void numbers(void) {
+	printf("number with high bits %d\n", raw(0xabcdef0000000000UL | SYS_getpid, 0) == getpid());
+	printf("close %ld\n", raw(1UL << 32 | SYS_close, -1));
+	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
+	printf("registrations %ld\n", syscall(SYS_membarrier, 16, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
+}
+
+static volatile int word;
+
+static void *waiter(void *unused) {
+	while (word == 0)
+		syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0, 0, 0);
+	return 0;
+}
+
+static void wakes(void) {
+	pthread_t t;
+	pthread_create(&t, 0, waiter, 0);
+	while (syscall(SYS_futex, &word, FUTEX_WAKE, 0, 0, 0, 0) != 1) // wakes one waiter, because it counts after the wake
+		usleep(100);
+	word = 1;
+	while (syscall(SYS_futex, &word, FUTEX_WAKE, 0, 0, 0, 0) == 1)
+		;
+	pthread_join(t, 0);
+	printf("woken\n");
+}
+
+// fault makes an access that faults, in a child, and prints the end of the child. On a processor, LRET executes the code at
+// its target; under emulation, it may fault.
+static void fault(const char *name, void (*f)(void), int other) {
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20);
+		f();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	int s = WTERMSIG(status);
+	printf("%s %d\n", name, s == other ? SIGSEGV : s);
+}
+
+static void execute(void) { ((void (*)(void))(VSYSCALL + 0x10))(); }
+static void load(void) { *(volatile char *)VSYSCALL; }
+static void bad(void) { ((int (*)(void *, void *))VSYSCALL)((void *)8, 0); }
+static void farReturn(void) { asm volatile("pushq $0x33; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
+static void noSelector(void) { asm volatile("pushq $0x43; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
+
+int main(void) {
+	vsyscalls();
+	numbers();
+	wakes();
+	fault("execute", execute, 0);
+	fault("load", load, 0);
+	fault("bad pointer", bad, 0);
+	fault("far return", farReturn, SIGILL);
+	fault("no selector", noSelector, 0);
+	return 0;
+}
