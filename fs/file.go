@@ -14,6 +14,7 @@ type File struct {
 	place  Place
 	from   origin
 	handle Handle // the open file; nil for a directory, and with PathOnly
+	kept   Handle // with PathOnly, keeps a Lasting file after its last name is removed; nil: none
 	flags  atomic.Int32
 	// checkedAt is the value of Tree.capabilitySets at which the file had no capabilities; 0: not yet checked.
 	checkedAt atomic.Uint64
@@ -307,6 +308,10 @@ func (f *File) SyncData() error {
 // before it, or return EBADF.
 func (f *File) Close() error {
 	if f.Flags()&PathOnly != 0 {
+		if f.kept != nil {
+			f.kept.Close()
+			f.tree.notifyClosed(f.place.Node)
+		}
 		return nil
 	}
 	e := ClosedRead

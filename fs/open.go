@@ -163,11 +163,18 @@ func (v *View) open(p Place, flags Flags, from origin) (*File, error) {
 	if err := v.mayOpen(p, a, flags); err != nil {
 		return nil, err
 	}
-	if flags&PathOnly != 0 {
-		return file(nil), nil
-	}
 	var h Handle
 	var err error
+	if flags&PathOnly != 0 {
+		if n, ok := p.Node.(Lasting); ok {
+			if h, err = n.Open(PathOnly); err != nil {
+				return nil, err
+			}
+		}
+		f := file(nil)
+		f.kept = h
+		return f, nil
+	}
 	switch a.Mode.Type() {
 	case Dir:
 		return v.opened(file(nil)), nil

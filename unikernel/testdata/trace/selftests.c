@@ -1,13 +1,20 @@
-// Calls of the vsyscall page, system call numbers with high bits, a wake of zero waiters, and far returns.
+// Differences that the selftests of Linux found: the vsyscall page, system call numbers with high bits, a wake of zero waiters,
+// far returns, /proc/PID/fdinfo, and files without a name that are open with O_PATH.
 #define _GNU_SOURCE
 #include <linux/futex.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -83,7 +90,50 @@ static void bad(void) { ((int (*)(void *, void *))VSYSCALL)((void *)8, 0); }
 static void farReturn(void) { asm volatile("pushq $0x33; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
 static void noSelector(void) { asm volatile("pushq $0x43; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
 
+// info prints the lines of a descriptor's fdinfo after the first four, up to the ID of a counter and the position of a file.
+static void info(int fd) {
+	char path[64], line[256];
+	sprintf(path, "/proc/self/fdinfo/%d", fd);
+	FILE *f = fopen(path, "r");
+	for (int i = 0; fgets(line, sizeof line, f); i++) {
+		char *end = strstr(line, "  pos:") ?: strstr(line, "eventfd-id:");
+		if (i >= 4)
+			printf("%.*s\n", (int)((end ? end : strchr(line, '\n')) - line), line);
+	}
+	fclose(f);
+	close(fd);
+}
+
+static void descriptors(void) {
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	int counter = eventfd(11, EFD_SEMAPHORE), e = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0x1234};
+	struct itimerspec set1 = {.it_interval = {5, 6}};
+	epoll_ctl(e, EPOLL_CTL_ADD, counter, &event);
+	timerfd_settime(timer, TFD_TIMER_ABSTIME, &set1, 0);
+	info(e);
+	info(counter);
+	info(timer);
+	info(signalfd(-1, &set, 0));
+}
+
+static void pathOnly(void) {
+	char name[] = "/tmp/selftests-XXXXXX", path[64], b[8] = "";
+	int fd = mkstemp(name);
+	write(fd, "kept", 4);
+	int p = open(name, O_PATH);
+	close(fd);
+	unlink(name);
+	sprintf(path, "/proc/self/fd/%d", p);
+	fd = open(path, O_RDONLY);
+	printf("file without a name %zd %s\n", read(fd, b, sizeof b), b);
+}
+
 int main(void) {
+	descriptors();
+	pathOnly();
 	vsyscalls();
 	numbers();
 	wakes();
