@@ -13,6 +13,7 @@ type Opening struct {
 	place  Place
 	from   origin
 	handle Handle // the open file; nil for a directory, and with PathOnly
+	kept   Handle // with PathOnly, keeps a Lasting file after its last name is removed; nil: none
 	asked  Flags  // the flags of the open
 }
 
@@ -323,6 +324,10 @@ func (f *File) SyncData() error {
 // before it, or return EBADF.
 func (f *File) Close() error {
 	if f.Flags()&PathOnly != 0 {
+		if f.kept != nil {
+			f.kept.Close()
+			f.tree.notifyClosed(f.place.Node)
+		}
 		return nil
 	}
 	e := ClosedRead

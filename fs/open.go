@@ -148,7 +148,7 @@ func (v *View) create(o *Opening, t target, flags Flags, mode Mode) error {
 		return err
 	}
 	v.Tree.notifyName(dir, t.name, node, Created)
-	*o = Opening{v.Tree, Place{t.dir.mount, node}, t.origin(), h, flags}
+	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), handle: h, asked: flags}
 	o.notify(Opened)
 	return nil
 }
@@ -171,10 +171,13 @@ func (v *View) open(o *Opening, p Place, flags Flags, from origin) error {
 		return err
 	}
 	*o = Opening{tree: v.Tree, place: p, from: from, asked: flags}
-	if flags&PathOnly != 0 {
-		return nil
-	}
 	var err error
+	if flags&PathOnly != 0 {
+		if n, ok := p.Node.(Lasting); ok {
+			o.kept, err = n.Open(PathOnly)
+		}
+		return err
+	}
 	switch a.Mode.Type() {
 	case Dir:
 	case CharDevice, BlockDevice:

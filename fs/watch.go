@@ -52,7 +52,8 @@ type Named interface {
 	Name() (Directory, string)
 }
 
-// Lasting is a Node whose file lives on after its last name is removed, for as long as it is open.
+// Lasting is a Node whose file lives on after its last name is removed, for as long as it is open. With PathOnly, its method
+// Open returns a handle that only keeps the file, or nil if the node itself keeps it.
 type Lasting interface {
 	Node
 	// InUse reports whether the file has open handles.

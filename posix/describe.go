@@ -1,11 +1,8 @@
 package posix
 
 import (
-	"fmt"
-
 	"loam/abi/linux"
 	"loam/fs"
-	"loam/posix/event"
 	"loam/posix/file"
 	"loam/posix/socket"
 )
@@ -41,19 +38,12 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	case file.Described:
 		d.Inode = f.Stat().Inode
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
-	case *event.Process:
-		d.Inode = o.Number(&p.serial)
-		d.Place = fs.Unnamed(openNode{o, d.Inode})
-		d.Extra = func() string {
-			pid := f.Of().PID()
-			if f.Of().Ended() {
-				pid = -1
-			}
-			return fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
-		}
 	default:
 		d.Inode = o.Number(&p.serial)
 		d.Place = fs.Unnamed(openNode{o, d.Inode})
+	}
+	if f, ok := o.File.(file.Detailed); ok {
+		d.Extra = f.Details
 	}
 	return d, true
 }

@@ -92,9 +92,9 @@ func addFamilies() {
 	}
 }
 
-// call executes the system call with a number.
+// call executes the system call with a number. Only the lower 32 bits of the number count.
 func (t *Task) call(number uint64, a call.Args) (uint64, linux.Errno) {
-	if number >= call.Numbers {
+	if number &= 1<<32 - 1; number >= call.Numbers {
 		return 0, linux.ENOSYS
 	}
 	if serve := served[number]; serve != nil {

@@ -8,7 +8,10 @@ import (
 // barriers are the commands of membarrier(2) that are supported. Those for restartable sequences are missing.
 const barriers = linux.MEMBARRIER_CMD_GLOBAL | linux.MEMBARRIER_CMD_GLOBAL_EXPEDITED | linux.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED |
 	linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED | linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED |
-	linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE | linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE
+	linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE | linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE |
+	getRegistrations
+
+const getRegistrations = 1 << 9 // MEMBARRIER_CMD_GET_REGISTRATIONS (Linux 6.3)
 
 // membarrier implements membarrier(2). Each barrier is expedited: it interrupts the processors that run the threads.
 // Errors: EINVAL; EPERM if the process is not registered for the command.
@@ -20,6 +23,8 @@ func membarrier(t *Task, a call.Args) (uint64, linux.Errno) {
 	switch command {
 	case linux.MEMBARRIER_CMD_QUERY:
 		return barriers, 0
+	case getRegistrations:
+		return uint64(own.barriers.Load() * 2), 0 // the values of the commands that registered
 	case linux.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
 		linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE:
 		own.barriers.Or(command / 2) // the value of the command for which it registers

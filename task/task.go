@@ -23,6 +23,7 @@ import (
 	"loam/task/seccomp"
 	"loam/task/signal"
 	"loam/task/trace"
+	"loam/task/trap"
 )
 
 // Task is one thread of a process. The goroutine of the thread owns all fields, except those whose comment says otherwise.
@@ -199,42 +200,36 @@ func (t *Task) repeat() {
 
 // fault resolves a page fault of the thread, or sends the signal that the fault causes.
 func (t *Task) fault() {
-	const write, fetch = 1 << 1, 1 << 4 // bits of the error code: SDM volume 3, 4.7
-	f := t.registers
-	access := mem.Load
-	switch {
-	case f.Code&fetch != 0:
-		access = mem.Fetch
-	case f.Code&write != 0:
-		access = mem.Store
+	f, addr := t.registers, t.thread.FaultAddress()
+	t.countFault()
+	if access := trap.Access(f); access == mem.Fetch && addr == f.IP && t.vsyscall(addr) {
+		return
+	} else if result := t.memory().Fault(addr, access); result.Result == mem.NoMemory {
+		t.exhausted()
+	} else if i, ok := trap.Page(result.Result, addr); ok {
+		t.force(i)
+	} else if trap.Hopeless(f) {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	}
-	t.faultAt(t.thread.FaultAddress(), access)
 }
 
-// Values of si_code (sigaction(2)).
-const (
-	segvMap, segvAccess = 1, 2
-	busAddress          = 2
-	illOperand          = 2
-	fpeDivide           = 1
-	trapBreak           = 128 // SI_KERNEL: the instruction INT3 was executed
-	trapBreakpoint      = 1   // TRAP_BRKPT: a single step over a system call
-	trapStep            = 2
-	trapWatch           = 4 // TRAP_HWBKPT: a debug register has caused the trap
-)
-
-func (t *Task) faultAt(addr uint64, access mem.Access) {
-	t.countFault()
-	switch result := t.memory().Fault(addr, access); result.Result {
-	case mem.MapError:
-		t.force(signal.Info{Signal: signal.Segmentation, Code: segvMap, Addr: addr})
-	case mem.AccessError:
-		t.force(signal.Info{Signal: signal.Segmentation, Code: segvAccess, Addr: addr})
-	case mem.BusError:
-		t.force(signal.Info{Signal: signal.Bus, Code: busAddress, Addr: addr})
-	case mem.NoMemory:
-		t.exhausted()
+// vsyscall executes a call of a function in the vsyscall page, as a system call at the place of the return address. It returns
+// false if no function is at addr, or if the stack cannot be read.
+func (t *Task) vsyscall(addr uint64) bool {
+	number, ok := trap.Vsyscall(addr)
+	if !ok {
+		return false
 	}
+	back, errno := t.caller.Memory.Pointer(t.registers.SP)
+	if errno != 0 {
+		return false
+	}
+	t.registers.AX, t.registers.IP = number, back
+	t.registers.SP += 8
+	if t.serve(); int64(t.registers.AX) == -int64(linux.EFAULT) {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
+	}
+	return true
 }
 
 // exhausted frees memory, or ends a process, because no memory is left.
@@ -250,25 +245,11 @@ func (t *Task) exhausted() {
 // exception sends the signal for an exception of the processor.
 func (t *Task) exception() {
 	f := t.registers
-	i := signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel}
-	switch f.Vector {
-	case amd64.VectorDivide:
-		i = signal.Info{Signal: signal.FloatingPoint, Code: fpeDivide, Addr: f.IP}
-	case amd64.VectorX87, amd64.VectorSIMD:
-		i = signal.Info{Signal: signal.FloatingPoint, Addr: f.IP}
-	case amd64.VectorInvalid:
-		i = signal.Info{Signal: signal.Illegal, Code: illOperand, Addr: f.IP}
-	case amd64.VectorDebug:
-		var ok bool
-		if i, ok = trace.DebugTrap(traceTask{t}, f.IP); !ok {
-			return
-		}
-	case amd64.VectorBreakpoint:
-		i = signal.Info{Signal: signal.Trap, Code: trapBreak}
-	case amd64.VectorStack, amd64.VectorAlign:
-		i.Signal = signal.Bus
+	if f.Vector != amd64.VectorDebug {
+		t.force(trap.Exception(f))
+	} else if i, ok := trace.DebugTrap(traceTask{t}, f.IP); ok {
+		t.force(i)
 	}
-	t.force(i)
 }
 
 // force sends a signal that the thread's own instruction caused.

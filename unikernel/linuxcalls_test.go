@@ -25,6 +25,9 @@ func TestLinuxFileSignals(t *testing.T) { compareC(t, "sigio") }
 // Restartable sequences are aborted when another thread may have run on the CPU, and by signals.
 func TestLinuxRestartableSequences(t *testing.T) { compareC(t, "rseq") }
 
+// The vsyscall page, wakes of no waiter, far returns, fdinfo and files without a name behave as on Linux.
+func TestLinuxSelftests(t *testing.T) { compareC(t, "selftests") }
+
 // TCP connections end as on Linux: unread data, errors, getpeername and shutdown after a reset or a FIN; one SIGURG.
 func TestLinuxTCPEnds(t *testing.T) { compareC(t, "tcpends") }
 

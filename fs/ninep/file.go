@@ -157,6 +157,9 @@ func (n *node) keep() error {
 
 // Open implements fs.Node.
 func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
+	if flags&fs.PathOnly != 0 {
+		return nil, nil // the FID keeps the file
+	}
 	s := r.s
 	h := &handle{node: r.node, flags: flags}
 	if h.takeMade() || !flags.MayWrite() && flags&(fs.Truncate|fs.Direct) == 0 && s.takeContent(h) {

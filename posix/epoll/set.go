@@ -1,6 +1,8 @@
 package epoll
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 
 	"loam/abi/linux"
@@ -89,6 +91,19 @@ func (r *readyList) recycle(items []*item) {
 
 // Name implements file.Named.
 func (e *Set) Name() string { return "anon_inode:[eventpoll]" }
+
+// Details implements file.Detailed.
+func (e *Set) Details() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ready.mu.Lock()
+	defer e.ready.mu.Unlock()
+	var b strings.Builder
+	for it := range e.items.all() {
+		fmt.Fprintf(&b, "tfd: %8d events: %8x data: %16x\n", it.fd, it.event.Events|uint32(file.PollAlways), it.event.Data)
+	}
+	return b.String()
+}
 
 func (e *Set) Queue() *file.Queue                { return &e.q }
 func (e *Set) Mode() uint32                      { return 0o600 }

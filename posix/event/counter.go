@@ -2,8 +2,10 @@ package event
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/posix/file"
@@ -11,6 +13,7 @@ import (
 
 // Counter is a counter that programs can wait for (eventfd(2)).
 type Counter struct {
+	id        uint64
 	semaphore bool // EFD_SEMAPHORE: a read subtracts 1 instead of resetting the counter
 	q         file.Queue
 
@@ -22,14 +25,28 @@ const (
 	eventSize = 8 // size of a read or write in bytes: a uint64
 )
 
+// counters is the number of counters that were made. Each has a number of its own in /proc/PID/fdinfo.
+var counters atomic.Uint64
+
 // NewCounter returns a counter. With semaphore, a read subtracts 1 from it; otherwise a read returns the whole value and
 // resets it to 0.
 func NewCounter(count uint32, semaphore bool) *Counter {
-	return &Counter{semaphore: semaphore, count: uint64(count)}
+	return &Counter{id: counters.Add(1), semaphore: semaphore, count: uint64(count)}
 }
 
 // Name implements file.Named.
 func (e *Counter) Name() string { return "anon_inode:[eventfd]" }
+
+// Details implements file.Detailed.
+func (e *Counter) Details() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	semaphore := 0
+	if e.semaphore {
+		semaphore = 1
+	}
+	return fmt.Sprintf("eventfd-count: %16x\neventfd-id: %d\neventfd-semaphore: %d\n", e.count, e.id, semaphore)
+}
 
 func (e *Counter) Queue() *file.Queue { return &e.q }
 func (e *Counter) Mode() uint32       { return 0o600 }

@@ -1,6 +1,8 @@
 package event
 
 import (
+	"fmt"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
@@ -32,6 +34,15 @@ func (f *Process) Of() Watched { return f.of }
 
 // Name implements file.Named.
 func (f *Process) Name() string { return "anon_inode:[pidfd]" }
+
+// Details implements file.Detailed.
+func (f *Process) Details() string {
+	pid := f.of.PID()
+	if f.of.Ended() {
+		pid = -1
+	}
+	return fmt.Sprintf("Pid:\t%d\nNSpid:\t%[1]d\n", pid)
+}
 
 func (f *Process) Queue() *file.Queue              { return &f.q }
 func (f *Process) Read([]byte) (int, linux.Errno)  { return 0, linux.EINVAL }

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"loam/abi/linux"
@@ -46,6 +47,9 @@ func (s *Signals) SetSignals(set uint64) {
 
 // Name implements file.Named.
 func (s *Signals) Name() string { return "anon_inode:[signalfd]" }
+
+// Details implements file.Detailed.
+func (s *Signals) Details() string { return fmt.Sprintf("sigmask:\t%016x\n", s.set.Load()) }
 
 func (s *Signals) Queue() *file.Queue              { return &s.q }
 func (s *Signals) Mode() uint32                    { return 0o600 }

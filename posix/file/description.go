@@ -33,6 +33,9 @@ type Described interface{ Stat() Stat }
 // Named is implemented by files outside the file tree that have a name in /proc/PID/fd (proc(5)).
 type Named interface{ Name() string }
 
+// Detailed is implemented by files with lines of their own in /proc/PID/fdinfo (proc(5)).
+type Detailed interface{ Details() string }
+
 // Description is an open file description. Descriptors made by dup share it.
 //
 // A call looks a description up without holding a reference, so another goroutine may close the file

@@ -2,6 +2,7 @@ package timer
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type File struct {
 
 	mu       sync.Mutex    // guards the fields below
 	at       time.Time     // time of the first expiration that has not been read; zero: the timer is disarmed
+	absolute bool          // the last setting was absolute
 	interval time.Duration // 0: the timer expires once
 	bell     *time.Timer   // calls ring; nil until the timer is first armed
 	closed   bool          // the timer can no longer be armed
@@ -59,6 +61,19 @@ func NewFile(id int, clock Clock) *File { return &File{id: id, clock: clock} }
 
 // Name implements file.Named.
 func (t *File) Name() string { return "anon_inode:[timerfd]" }
+
+// Details implements file.Detailed.
+func (t *File) Details() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	left, flags := t.left(now), 0
+	if t.absolute {
+		flags = linux.TFD_TIMER_ABSTIME
+	}
+	return fmt.Sprintf("clockid: %d\nticks: %d\nsettime flags: 0%o\nit_value: (%d, %d)\nit_interval: (%d, %d)\n", t.id, t.expired(now), flags,
+		left.Value.Sec, left.Value.Nsec, left.Interval.Sec, left.Interval.Nsec)
+}
 
 func (t *File) Queue() *file.Queue { return &t.q }
 func (t *File) Mode() uint32       { return 0o600 }
@@ -141,7 +156,7 @@ func (t *File) Set(s Setting, absolute bool) (old Setting, errno linux.Errno) {
 	now := time.Now()
 	old = t.left(now)
 	t.disarm()
-	t.at, t.interval = time.Time{}, spanOf(s.Interval)
+	t.at, t.interval, t.absolute = time.Time{}, spanOf(s.Interval), absolute
 	value := spanOf(s.Value)
 	switch {
 	case value == 0:

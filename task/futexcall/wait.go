@@ -71,7 +71,7 @@ func (t task) await(w *waiter, most time.Duration) linux.Errno {
 	}
 }
 
-// wake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. Errors: EINVAL.
+// wake implements FUTEX_WAKE and FUTEX_WAKE_BITSET. As on Linux, a number below 1 wakes one waiter. Errors: EINVAL.
 func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Errno) {
 	b := t.of(key)
 	b.mu.Lock()
@@ -79,7 +79,7 @@ func (t task) wake(key mem.Location, a call.Args, bits uint32) (uint64, linux.Er
 	if bits == 0 || !t.plain(b, key) {
 		return 0, linux.EINVAL
 	}
-	return uint64(rouse(b.table.Wake(key, number(a.A3), bits))), 0
+	return uint64(rouse(b.table.Wake(key, max(number(a.A3), 1), bits))), 0
 }
 
 // requeue implements FUTEX_REQUEUE and FUTEX_CMP_REQUEUE: it wakes some waiters and moves others to a second
@@ -152,9 +152,9 @@ func (t task) wakeOp(key mem.Location, a call.Args, private bool) (uint64, linux
 	if errno != 0 {
 		return 0, errno
 	}
-	n := rouse(b.table.Wake(key, number(a.A3), futex.AnyBit))
+	n := rouse(b.table.Wake(key, max(number(a.A3), 1), futex.AnyBit))
 	if compares {
-		n += rouse(other.table.Wake(second, number(a.A4), futex.AnyBit))
+		n += rouse(other.table.Wake(second, max(number(a.A4), 1), futex.AnyBit))
 	}
 	return uint64(n), 0
 }

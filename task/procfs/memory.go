@@ -87,7 +87,11 @@ func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
 }
 
 // Maps implements Process.
-func (w MemoryView) Maps() []byte { return w.text((*mem.Map).AppendMaps) }
+func (w MemoryView) Maps() []byte {
+	// vsyscall is the line of the page that package trap serves.
+	const vsyscall = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+	return w.text(func(m *mem.Map, b []byte) []byte { return append(m.AppendMaps(b), vsyscall...) })
+}
 
 // Smaps implements Process.
 func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {

@@ -1,0 +1,146 @@
+// Differences that the selftests of Linux found: the vsyscall page, system call numbers with high bits, a wake of zero waiters,
+// far returns, /proc/PID/fdinfo, and files without a name that are open with O_PATH.
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define VSYSCALL 0xffffffffff600000UL
+
+static void vsyscalls(void) {
+	int (*vgettimeofday)(struct timeval *, void *) = (void *)VSYSCALL;
+	long (*vtime)(long *) = (void *)(VSYSCALL + 0x400);
+	int (*vgetcpu)(unsigned *, unsigned *, void *) = (void *)(VSYSCALL + 0x800);
+	struct timeval tv = {0};
+	long t = 0, before = time(0);
+	unsigned cpu = 99, node = 99;
+	int r = vgettimeofday(&tv, 0);
+	printf("gettimeofday %d %d\n", r, tv.tv_sec >= before);
+	printf("time %d\n", vtime(&t) == t && t >= before);
+	r = vgetcpu(&cpu, &node, 0);
+	printf("getcpu %d %d\n", r, cpu < 64 && node == 0);
+}
+
+static long raw(unsigned long number, long a) {
+	long r;
+	asm volatile("syscall" : "=a"(r) : "a"(number), "D"(a) : "rcx", "r11", "memory");
+	return r;
+}
+
+static void numbers(void) {
+	printf("number with high bits %d\n", raw(0xabcdef0000000000UL | SYS_getpid, 0) == getpid());
+	printf("close %ld\n", raw(1UL << 32 | SYS_close, -1));
+	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
+	printf("registrations %ld\n", syscall(SYS_membarrier, 16, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
+}
+
+static volatile int word;
+
+static void *waiter(void *unused) {
+	while (word == 0)
+		syscall(SYS_futex, &word, FUTEX_WAIT, 0, 0, 0, 0);
+	return 0;
+}
+
+static void wakes(void) {
+	pthread_t t;
+	pthread_create(&t, 0, waiter, 0);
+	while (syscall(SYS_futex, &word, FUTEX_WAKE, 0, 0, 0, 0) != 1) // wakes one waiter, because it counts after the wake
+		usleep(100);
+	word = 1;
+	while (syscall(SYS_futex, &word, FUTEX_WAKE, 0, 0, 0, 0) == 1)
+		;
+	pthread_join(t, 0);
+	printf("woken\n");
+}
+
+// fault makes an access that faults, in a child, and prints the end of the child. On a processor, LRET executes the code at
+// its target; under emulation, it may fault.
+static void fault(const char *name, void (*f)(void), int other) {
+	int status;
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20);
+		f();
+		_exit(0);
+	}
+	waitpid(child, &status, 0);
+	int s = WTERMSIG(status);
+	printf("%s %d\n", name, s == other ? SIGSEGV : s);
+}
+
+static void execute(void) { ((void (*)(void))(VSYSCALL + 0x10))(); }
+static void load(void) { *(volatile char *)VSYSCALL; }
+static void bad(void) { ((int (*)(void *, void *))VSYSCALL)((void *)8, 0); }
+static void farReturn(void) { asm volatile("pushq $0x33; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
+static void noSelector(void) { asm volatile("pushq $0x43; leaq 1f(%%rip), %%rax; pushq %%rax; lretq; 1: ud2" ::: "rax"); }
+
+// info prints the lines of a descriptor's fdinfo after the first four, up to the ID of a counter and the position of a file.
+static void info(int fd) {
+	char path[64], line[256];
+	sprintf(path, "/proc/self/fdinfo/%d", fd);
+	FILE *f = fopen(path, "r");
+	for (int i = 0; fgets(line, sizeof line, f); i++) {
+		char *end = strstr(line, "  pos:") ?: strstr(line, "eventfd-id:");
+		if (i >= 4)
+			printf("%.*s\n", (int)((end ? end : strchr(line, '\n')) - line), line);
+	}
+	fclose(f);
+	close(fd);
+}
+
+static void descriptors(void) {
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	int counter = eventfd(11, EFD_SEMAPHORE), e = epoll_create1(0), timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0x1234};
+	struct itimerspec set1 = {.it_interval = {5, 6}};
+	epoll_ctl(e, EPOLL_CTL_ADD, counter, &event);
+	timerfd_settime(timer, TFD_TIMER_ABSTIME, &set1, 0);
+	info(e);
+	info(counter);
+	info(timer);
+	info(signalfd(-1, &set, 0));
+}
+
+static void pathOnly(void) {
+	char name[] = "/tmp/selftests-XXXXXX", path[64], b[8] = "";
+	int fd = mkstemp(name);
+	write(fd, "kept", 4);
+	int p = open(name, O_PATH);
+	close(fd);
+	unlink(name);
+	sprintf(path, "/proc/self/fd/%d", p);
+	fd = open(path, O_RDONLY);
+	printf("file without a name %zd %s\n", read(fd, b, sizeof b), b);
+}
+
+int main(void) {
+	descriptors();
+	pathOnly();
+	vsyscalls();
+	numbers();
+	wakes();
+	fault("execute", execute, 0);
+	fault("load", load, 0);
+	fault("bad pointer", bad, 0);
+	fault("far return", farReturn, SIGILL);
+	fault("no selector", noSelector, 0);
+	return 0;
+}
