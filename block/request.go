@@ -1,5 +1,7 @@
 package block
 
+import "time"
+
 // Op is the operation of a request.
 type Op uint8
 
@@ -65,8 +67,9 @@ type Request struct {
 	// Err is the result, set before the request comes back. Submit ignores it.
 	Err error
 
-	began int64    // see Counters.Begin; 0: not recorded
-	next  *Request // the next request in the List that holds this one
+	began time.Time // when the device began the request: see Counters.Begin
+	by    *Counters // the counters that have begun the request and not ended it; nil: none
+	next  *Request  // the next request in the List that holds this one
 }
 
 // Bytes returns the length of the range that the request covers.

@@ -34,7 +34,7 @@ type passed struct {
 	outer   *block.Request
 }
 
-// New returns a relay to d. One goroutine calls returned for every request that comes back;
+// New returns a relay to d. One goroutine calls returned for every request that comes back, and Pass calls it after Close;
 // returned passes the outer request to its user.
 func New(d block.Device, returned func(outer *block.Request, err error)) *Relay {
 	r := &Relay{device: d, returned: returned, to: block.NewCompletions(), ended: make(chan struct{}, 1)}
@@ -47,7 +47,7 @@ func New(d block.Device, returned func(outer *block.Request, err error)) *Relay 
 func (r *Relay) Pass(queue int, outer *block.Request, inner block.Request) {
 	p := r.acquire()
 	if p == nil {
-		outer.Complete(block.ErrClosed)
+		r.returned(outer, block.ErrClosed)
 		return
 	}
 	p.outer, p.request = outer, inner

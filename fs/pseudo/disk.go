@@ -16,6 +16,14 @@ type Disk struct {
 	Number fs.Device
 	// State returns what is known after the disk was opened, and false if it cannot be opened.
 	State func() (DiskState, bool)
+	// Counts returns zeros for a disk that is not open. It does not open the disk.
+	Counts func() DiskCounts
+}
+
+// DiskCounts are counts of a disk since the start.
+type DiskCounts struct {
+	Read, Written int64  // numbers of bytes
+	Fields        string // the fields that /proc/diskstats and the file stat of a disk have in common
 }
 
 // DiskState describes an open disk.
@@ -23,9 +31,6 @@ type DiskState struct {
 	Size              int64 // in bytes
 	Logical, Physical int   // sizes of sectors in bytes
 	ReadOnly          bool
-	Read, Written     int64 // numbers of bytes since the start
-	// Counts has the fields that /proc/diskstats and the file stat of a disk have in common.
-	Counts string
 }
 
 // sectorSize is the unit of the kernel's counts of sectors, in bytes.
@@ -35,9 +40,7 @@ const sectorSize = 512
 func (p *Process) diskStats() string {
 	var b strings.Builder
 	for _, d := range p.Disks {
-		if s, ok := d.State(); ok {
-			fmt.Fprintf(&b, "%4d %7d %s %s\n", d.Number.Major, d.Number.Minor, d.Name, s.Counts)
-		}
+		fmt.Fprintf(&b, "%4d %7d %s %s\n", d.Number.Major, d.Number.Minor, d.Name, d.Counts().Fields)
 	}
 	return b.String()
 }
@@ -59,9 +62,8 @@ func (p *Process) partitions() string {
 // transferred returns the numbers of KiB that were read from disks and written to them.
 func (p *Process) transferred() (read, written int64) {
 	for _, d := range p.Disks {
-		if s, ok := d.State(); ok {
-			read, written = read+s.Read/1024, written+s.Written/1024
-		}
+		n := d.Counts()
+		read, written = read+n.Read/1024, written+n.Written/1024
 	}
 	return read, written
 }
@@ -83,10 +85,7 @@ func (p *Process) disks(f *FileSystem) {
 		f.Fixed(dir+"removable", "0\n")
 		f.Folder(dir + "holders")
 		f.Folder(dir + "slaves")
-		f.File(dir+"stat", func() string {
-			s, _ := d.State()
-			return s.Counts + "\n"
-		})
+		f.File(dir+"stat", func() string { return d.Counts().Fields + "\n" })
 		for path, value := range map[string]func(s DiskState) int64{
 			"size":                      func(s DiskState) int64 { return s.Size / sectorSize },
 			"ro":                        func(s DiskState) int64 { return number01(s.ReadOnly) },

@@ -394,8 +394,8 @@ func TestWriteAsAnother(t *testing.T) {
 
 // A disk is listed in /proc/partitions and in /sys/block, and links lead to its directory.
 func TestDisks(t *testing.T) {
-	state := DiskState{Size: 5 << 20, Logical: 512, Physical: 4096, ReadOnly: true, Counts: "1 0 8 2"}
-	p := Process{Hostname: func() string { return "" }, Disks: []Disk{{"vda", fs.Device{Major: 254, Minor: 16}, func() (DiskState, bool) { return state, true }}}}
+	state := DiskState{Size: 5 << 20, Logical: 512, Physical: 4096, ReadOnly: true}
+	p := Process{Hostname: func() string { return "" }, Disks: []Disk{{"vda", fs.Device{Major: 254, Minor: 16}, func() (DiskState, bool) { return state, true }, func() DiskCounts { return DiskCounts{Fields: "1 0 8 2"} }}}}
 	if want := "major minor  #blocks  name\n\n 254       16       5120 vda\n"; p.partitions() != want {
 		t.Errorf("partitions: %q, want %q", p.partitions(), want)
 	}

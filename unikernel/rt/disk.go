@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/block"
@@ -40,6 +41,7 @@ type disk struct {
 	device string // name of the device file in /dev
 	number fs.Device
 	open   func() (block.Device, error) // opens the device; called at most once
+	opened atomic.Pointer[block.Device] // the device after it was opened
 	system *ext4.FileSystem             // file system on the disk; nil: the disk is not mounted
 }
 
@@ -66,6 +68,9 @@ func newDisks(p Platform, c guest.Config) (all []*disk, err error) {
 			if err == nil && g.Snapshot {
 				total, _ := memory()
 				b = snapshot.New(b, int64(total/4))
+			}
+			if err == nil {
+				d.opened.Store(&b)
 			}
 			return b, err
 		})

@@ -40,7 +40,7 @@ func giveTo(v *fs.View, name string) error {
 	return v.Change(place, owner)
 }
 
-// disksOf describes disks for /proc/partitions and /sys/block.
+// disksOf describes disks for /proc/partitions, /proc/diskstats and /sys/block.
 func disksOf(all []*disk) (list []pseudo.Disk) {
 	for _, d := range all {
 		list = append(list, pseudo.Disk{Name: d.device, Number: d.number, State: func() (pseudo.DiskState, bool) {
@@ -48,19 +48,20 @@ func disksOf(all []*disk) (list []pseudo.Disk) {
 			if err != nil {
 				return pseudo.DiskState{}, false
 			}
-			i, n := b.Info(), b.Stats()
-			return pseudo.DiskState{
-				Size: b.Size(), Logical: i.LogicalSector, Physical: i.PhysicalSector, ReadOnly: d.ReadOnly || i.ReadOnly,
-				Read: int64(n.ReadBytes), Written: int64(n.WriteBytes), Counts: diskCounts(&n),
-			}, true
-		}})
+			i := b.Info()
+			return pseudo.DiskState{Size: b.Size(), Logical: i.LogicalSector, Physical: i.PhysicalSector, ReadOnly: d.ReadOnly || i.ReadOnly}, true
+		}, Counts: d.counts})
 	}
 	return list
 }
 
-// diskCounts returns the fields that /proc/diskstats and the file stat of a disk have in common
-// (Documentation/admin-guide/iostats.rst of Linux). Requests are not merged. As on Linux, WriteZeroes counts as a write.
-func diskCounts(n *block.Stats) string {
+// counts returns the counts of the disk. The order of the fields is that of Documentation/admin-guide/iostats.rst of Linux.
+// Requests are not merged. As on Linux, WriteZeroes counts as a write.
+func (d *disk) counts() pseudo.DiskCounts {
+	var n block.Stats
+	if b := d.opened.Load(); b != nil {
+		n = (*b).Stats()
+	}
 	const sector = 512 // unit of the kernel's counts, in bytes
 	ms := func(ops ...block.Op) (sum int64) {
 		for _, op := range ops {
@@ -68,11 +69,12 @@ func diskCounts(n *block.Stats) string {
 		}
 		return sum
 	}
-	return fmt.Sprintf("%d 0 %d %d %d 0 %d %d %d %d %d %d 0 %d %d %d %d",
+	written := n.WriteBytes + n.Zeroed
+	return pseudo.DiskCounts{Read: int64(n.ReadBytes), Written: int64(written), Fields: fmt.Sprintf("%d 0 %d %d %d 0 %d %d %d %d %d %d 0 %d %d %d %d",
 		n.Done[block.Read], n.ReadBytes/sector, ms(block.Read),
-		n.Done[block.Write]+n.Done[block.WriteZeroes], n.WriteBytes/sector, ms(block.Write, block.WriteZeroes),
+		n.Done[block.Write]+n.Done[block.WriteZeroes], written/sector, ms(block.Write, block.WriteZeroes),
 		n.InFlight, n.Busy.Milliseconds(), ms(block.Read, block.Write, block.WriteZeroes, block.Discard, block.Flush),
-		n.Done[block.Discard], n.Discarded/sector, ms(block.Discard), n.Done[block.Flush], ms(block.Flush))
+		n.Done[block.Discard], n.Discarded/sector, ms(block.Discard), n.Done[block.Flush], ms(block.Flush))}
 }
 
 // diskMounts returns the mounted disks for /proc/mounts.
