@@ -223,7 +223,7 @@ func (v *View) Unlink(at Place, path string) error {
 	err := w.resolve(path, never)
 	if w.glance == stopped {
 		if dir, ok := v.removable(w.target); ok {
-			return dir.Unlink(w.name)
+			return v.strike(dir, w.name)
 		}
 		err = w.lookUp(never)
 	}
@@ -254,11 +254,21 @@ func (v *View) Unlink(at Place, path string) error {
 // removable returns the directory of a target at which a walk has stopped, if v may remove the name, and neither the checks
 // nor a watcher need the file's node.
 func (v *View) removable(t target) (Directory, bool) {
-	dir, err := v.room(t)
-	if err != nil || v.Tree.watcher.Load() != nil || t.dir.guard(dir).Mode&Sticky != 0 {
+	dir, err := t.dir.directory()
+	if err != nil || v.Tree.watcher.Load() != nil || !t.dir.mount.glance.Present(dir, t.name) || t.dir.writable() != nil {
 		return nil, false
 	}
-	return dir, t.dir.mount.glance.Present(dir, t.name)
+	a := t.dir.guard(dir)
+	return dir, a.Mode&Sticky == 0 && v.Who.May(a, ToWrite|ToExecute)
+}
+
+// strike removes the name of a file without a node. A watcher that was added meanwhile learns of the name, but not of the file.
+func (v *View) strike(dir Directory, name string) error {
+	err := dir.Unlink(name)
+	if err == nil {
+		v.Tree.notifyName(dir, name, nil, Removed)
+	}
+	return err
 }
 
 // Rmdir implements unlinkat(2) with AT_REMOVEDIR. Errors: EINVAL for ".", ENOTEMPTY also for "..", EBUSY for the

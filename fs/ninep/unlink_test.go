@@ -1,6 +1,8 @@
 package ninep_test
 
 import (
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -112,5 +114,60 @@ func TestUnlinkWatched(t *testing.T) {
 	must(t, v.Unlink(v.Dir, "file"))
 	if len(seen) != 1 || seen[0] != "file" {
 		t.Errorf("%q", seen)
+	}
+}
+
+// hooked is a connection that calls hook before a write.
+type hooked struct {
+	io.ReadWriteCloser
+	hook func()
+}
+
+func (h *hooked) Write(p []byte) (int, error) {
+	if f := h.hook; f != nil {
+		h.hook = nil
+		f()
+	}
+	return h.ReadWriteCloser.Write(p)
+}
+
+// A watcher that is added while the server removes the file learns of the removal.
+func TestUnlinkWatchedMeanwhile(t *testing.T) {
+	dir := folder(t)
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+	h := &hooked{}
+	s := exportTo(t, dir, ninep.Config{Valid: time.Hour}, server.Config{}, func(c net.Conn) io.ReadWriteCloser {
+		h.ReadWriteCloser = c
+		return h
+	})
+	v := view(s)
+	list(t, v, ".")
+	var seen removals
+	h.hook = func() { v.Tree.Watch(&seen) }
+	must(t, v.Unlink(v.Dir, "file"))
+	if len(seen) != 1 || seen[0] != "file" {
+		t.Errorf("%q", seen)
+	}
+}
+
+// Without a cache, a removal needs no more round trips than one with a Lookup, the attributes that the checks need, and the removal.
+func TestUnlinkRounds(t *testing.T) {
+	dir := folder(t)
+	must(t, os.Mkdir(filepath.Join(dir, "sub"), 0o777))
+	must(t, os.Chmod(filepath.Join(dir, "sub"), 0o777))
+	s := export(t, dir, ninep.Config{Cache: ninep.None}, server.Config{})
+	v := view(s)
+	remove := func() uint64 {
+		must(t, os.WriteFile(filepath.Join(dir, "sub/file"), nil, 0o644))
+		before := s.Rounds()
+		must(t, v.Unlink(v.Dir, "sub/file"))
+		return s.Rounds() - before
+	}
+	remove() // also gets a FID for the directory
+	for uid, most := range map[uint32]uint64{0: 6, 7777: 8} {
+		v.Who.UID = uid
+		if n := remove(); n > most {
+			t.Errorf("user %d: %d rounds, more than %d", uid, n, most)
+		}
 	}
 }
