@@ -3,6 +3,7 @@ package lookup
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"loam/abi/linux"
@@ -179,12 +180,80 @@ func TestCountsOfMany(t *testing.T) {
 	}
 }
 
-func BenchmarkCounts(b *testing.B) {
+// A part with many files keeps their numbers when it changes to a map and back. The memory for many files is freed.
+func TestCountsGrowAndShrink(t *testing.T) {
 	var c Counts
+	var files []File // of one part
+	for i := uint32(0); len(files) < 2*mostListed; i++ {
+		if f := (File{i, 1}); c.part(f) == &c.parts[3] {
+			files = append(files, f)
+		}
+	}
+	p := &c.parts[3]
+	check := func(open []File) {
+		t.Helper()
+		for i, f := range files {
+			want := 0
+			if i < len(open) {
+				want = i + 1
+			}
+			if n := c.Count(f); n != want {
+				t.Fatalf("%d open files: file %d has %d, want %d", len(open), i, n, want)
+			}
+		}
+	}
+	for range 2 {
+		for i, f := range files {
+			if n := c.Add(f, i+1); n != i+1 {
+				t.Fatalf("file %d: %d", i, n)
+			}
+			check(files[:i+1])
+		}
+		if len(p.many) != len(files) || p.few != nil {
+			t.Errorf("%d files are in the map and %d in the list, want %d and 0", len(p.many), len(p.few), len(files))
+		}
+		c.Add(files[7], 3)
+		if n := c.Add(files[7], -3); n != 8 {
+			t.Errorf("%d, want 8", n)
+		}
+		for i := len(files) - 1; i >= 0; i-- {
+			if n := c.Add(files[i], -i-1); n != 0 {
+				t.Fatalf("file %d: %d", i, n)
+			}
+			check(files[:i])
+		}
+		if p.many != nil || len(p.few) != 0 || cap(p.few) > 2*mostListed {
+			t.Errorf("a map of %d and a list of %d are left", len(p.many), cap(p.few))
+		}
+	}
+	for _, f := range files {
+		c.Add(f, 1)
+	}
+	c.Clear()
+	check(nil)
+}
+
+// BenchmarkCounts opens and closes a file, while others are open.
+func BenchmarkCounts(b *testing.B) {
+	for _, open := range []int{0, 1000, 10000, 30000, 100000, 500000} {
+		b.Run(strconv.Itoa(open), func(b *testing.B) { benchmarkCounts(b, open) })
+	}
+}
+
+func benchmarkCounts(b *testing.B, open int) {
+	var c Counts
+	for i := range uint32(open) {
+		c.Add(File{13 + i, 1}, 1)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var of atomic.Uint32
 	b.RunParallel(func(p *testing.PB) {
+		f := File{0, 1 + of.Add(1)}
 		for p.Next() {
-			c.Add(File{12, 1}, 1)
-			c.Add(File{12, 1}, -1)
+			f.Inode = (f.Inode + 7919) % 1e6
+			c.Add(f, 1)
+			c.Add(f, -1)
 		}
 	})
 }
