@@ -57,6 +57,17 @@ func (c *Counts) Add(f File, n int) int {
 	return n
 }
 
+// Open counts an open of a file, and reports whether the cache shows that it has a name. The count precedes the look, and an op that
+// removes the last name forgets the attributes before it reads the number. So either the op sees the open file, or Open returns false.
+func (c *Counts) Open(f File, in *Cache) bool {
+	c.Add(f, 1)
+	return in.Linked(f)
+}
+
+// Close counts the close of a file, and reports whether it is still open, or the cache shows that it has a name. The order is that of
+// Open. If the look came first, an op between it and the count would take the file for open, and no thread would free it.
+func (c *Counts) Close(f File, in *Cache) bool { return c.Add(f, -1) > 0 || in.Linked(f) }
+
 // addListed is Add for a list. The caller holds mu.
 func (p *part) addListed(f File, n int) int {
 	i := p.find(f)

@@ -1,7 +1,9 @@
 package lookup
 
 import (
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -233,14 +235,84 @@ func TestCountsGrowAndShrink(t *testing.T) {
 	check(nil)
 }
 
-// BenchmarkCounts opens and closes a file, while others are open.
-func BenchmarkCounts(b *testing.B) {
-	for _, open := range []int{0, 1000, 10000, 30000, 100000, 500000} {
-		b.Run(strconv.Itoa(open), func(b *testing.B) { benchmarkCounts(b, open) })
+// If an op removes the last name of a file while an open or close counts, the op sees that the file is open, or the open or close sees
+// that the name is gone. The test is the op: it holds the lock that the other one waits for.
+func TestRemovalDuringOpenAndClose(t *testing.T) {
+	f := File{12, 1}
+	for _, test := range []struct {
+		name string
+		open int // before
+		call func(*Counts, *Cache) bool
+	}{
+		{"lookup.(*Counts).Open", 0, func(c *Counts, known *Cache) bool { return c.Open(f, known) }},
+		{"lookup.(*Counts).Close", 1, func(c *Counts, known *Cache) bool { return c.Close(f, known) }},
+	} {
+		var c Counts
+		var known Cache
+		known.AddAttr(f, fs.Attr{Links: 1})
+		c.Add(f, test.open)
+		linked := make(chan bool)
+		p := c.part(f)
+		p.mu.Lock()
+		go func() { linked <- test.call(&c, &known) }()
+		awaitLocked(test.name)
+		known.ForgetAttr(f.Inode) // the op has not seen the call, and reads the number test.open
+		p.mu.Unlock()
+		if <-linked {
+			t.Errorf("%s uses a name that the op has removed", test.name)
+		}
 	}
 }
 
-func benchmarkCounts(b *testing.B, open int) {
+// awaitLocked returns when a goroutine waits for a lock in a function.
+func awaitLocked(function string) {
+	b := make([]byte, 1<<20)
+	for {
+		for g := range strings.SplitSeq(string(b[:runtime.Stack(b, true)]), "\n\n") {
+			if strings.Contains(g, function) && strings.Contains(g, "[sync.Mutex.Lock") {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestOpenAndClose(t *testing.T) {
+	var c Counts
+	var known Cache
+	f := File{12, 1}
+	if c.Open(f, &known) || c.Close(f, &known) {
+		t.Error("a file without attributes has a name")
+	}
+	known.AddAttr(f, fs.Attr{Links: 1})
+	if !c.Open(f, &known) || !c.Close(f, &known) || c.Count(f) != 0 {
+		t.Error("a file has no name")
+	}
+	known.ForgetAttr(12)
+	c.Add(f, 2)
+	if !c.Close(f, &known) || c.Close(f, &known) {
+		t.Error("only the last close needs the name")
+	}
+}
+
+func BenchmarkCounts(b *testing.B) {
+	var c Counts
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			c.Add(File{12, 1}, 1)
+			c.Add(File{12, 1}, -1)
+		}
+	})
+}
+
+// BenchmarkCountsOfMany opens and closes different files, while others are open.
+func BenchmarkCountsOfMany(b *testing.B) {
+	for _, open := range []int{0, 1000, 10000, 30000, 100000, 500000} {
+		b.Run(strconv.Itoa(open), func(b *testing.B) { benchmarkCountsOfMany(b, open) })
+	}
+}
+
+func benchmarkCountsOfMany(b *testing.B, open int) {
 	var c Counts
 	for i := range uint32(open) {
 		c.Add(File{13 + i, 1}, 1)
