@@ -69,7 +69,7 @@ func (t *Tree) Move(p, at Place, path string) error {
 	defer t.mu.Unlock()
 	at = t.cross(at) // before the checks: the mount itself may cover at
 	isDir := func(p Place) bool { return p.Node.Attr().Mode.Type() == Dir }
-	m, table := p.mount, maps.Clone(*t.mounts.Load())
+	m, table := p.mount, maps.Clone(t.mounts.Load().at)
 	from := m.at.Load()
 	switch {
 	case !p.IsMountRoot(), m.about == nil, from != nil && table[*from] != m, isDir(p) != isDir(at):
@@ -95,7 +95,7 @@ func (t *Tree) Move(p, at Place, path string) error {
 
 // shows reports whether the tree shows a mount: it and the mounts that contain it are attached. The caller holds mu.
 func (t *Tree) shows(m *mount) bool {
-	table := *t.mounts.Load()
+	table := t.mounts.Load().at
 	for m != t.root {
 		at := m.at.Load()
 		if at == nil || table[*at] != m {
@@ -150,7 +150,7 @@ func (t *Tree) SetFlags(p Place, all bool, change func(MountFlags) MountFlags) e
 	}
 	set := func(m *mount) { m.flags.Store(uint32(change(MountFlags(m.flags.Load())))) }
 	set(p.mount)
-	for _, m := range *t.mounts.Load() {
+	for _, m := range t.mounts.Load().at {
 		if all && m != p.mount && m.below(p.mount) {
 			set(m)
 		}

@@ -59,8 +59,8 @@ type mount struct {
 	number uint32        // mounts are numbered in the order in which they are made
 	about  *Mounted      // set for mounts that programs make; Tree.mu guards it in a mount that is attached
 
-	covered   atomic.Bool               // another file system is mounted on one of the files of this one
-	crossings atomic.Pointer[crossings] // see Tree.on; nil: not made yet
+	covered atomic.Bool  // another file system is mounted on one of the files of this one
+	slot    atomic.Int32 // index in mounts.crossings of the tree in which the mount is
 }
 
 // root returns the place of the mounted root. It calls FileSystem.Root each time, so that a file system
@@ -87,8 +87,8 @@ type Tree struct {
 	*common
 	number uint32 // see Number
 	root   *mount
-	mounts atomic.Pointer[map[Place]*mount] // mounts by the place that each hides; the map is replaced, never modified
-	mu     sync.Mutex                       // held while mounts is replaced
+	mounts atomic.Pointer[mounts]
+	mu     sync.Mutex // held while mounts is replaced
 
 	changes mountChanges
 }
@@ -113,7 +113,7 @@ func NewTree(root FileSystem) *Tree {
 	t.capabilitySets.Store(1)
 	t.root = &mount{fs: root, frozen: new(atomic.Bool), device: deviceOf(root, t.serial.Add(1))}
 	t.root.learn()
-	t.mounts.Store(&map[Place]*mount{})
+	t.mounts.Store(newMounts(t.root, map[Place]*mount{}))
 	return t
 }
 
@@ -174,7 +174,7 @@ func (t *Tree) mount(m *mount, at Place, flags MountFlags) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.prepare(m, flags)
-	t.attach(m, t.cross(at), maps.Clone(*t.mounts.Load()))
+	t.attach(m, t.cross(at), maps.Clone(t.mounts.Load().at))
 }
 
 // prepare sets the number, the device and the flags of a new mount.
@@ -198,10 +198,13 @@ func (m *mount) learn() {
 
 // attach makes a mount cover a place, in a new table of all mounts. The caller holds mu.
 func (t *Tree) attach(m *mount, at Place, table map[Place]*mount) {
+	if old := t.mounts.Load(); old.crossingsOf(m) == nil {
+		m.slot.Store(int32(old.freeSlot()))
+	}
 	m.at.Store(&at)
 	at.mount.covered.Store(true)
 	table[at] = m
-	t.mounts.Store(&table)
+	t.mounts.Store(newMounts(t.root, table))
 	t.changes.report()
 }
 
@@ -239,7 +242,7 @@ func (t *Tree) openDevice(kind Mode, d Device, flags Flags) (Handle, error) {
 // Sync implements sync(2) for every file system. It returns the first error.
 func (t *Tree) Sync() error {
 	first := t.root.fs.Sync()
-	for _, m := range *t.mounts.Load() {
+	for _, m := range t.mounts.Load().at {
 		if err := m.fs.Sync(); err != nil && first == nil {
 			first = err
 		}

@@ -86,7 +86,7 @@ func (t *Tree) Unmount(p Place) error {
 	case p.mount == t.root:
 		return linux.EBUSY
 	}
-	table := maps.Clone(*t.mounts.Load())
+	table := maps.Clone(t.mounts.Load().at)
 	at := p.mount.at.Load()
 	if at == nil || table[*at] != p.mount {
 		return linux.EINVAL // it was never attached, or another thread has removed it
@@ -97,7 +97,7 @@ func (t *Tree) Unmount(p Place) error {
 		}
 	}
 	delete(table, *at)
-	t.mounts.Store(&table)
+	t.mounts.Store(newMounts(t.root, table))
 	t.changes.report()
 	return nil
 }
@@ -107,7 +107,7 @@ func (t *Tree) Mounted() []Mounted {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var made []*mount
-	for _, m := range *t.mounts.Load() {
+	for _, m := range t.mounts.Load().at {
 		if m.about != nil {
 			made = append(made, m)
 		}
@@ -150,7 +150,7 @@ func (v *View) Mounted() (list []Mounted) {
 func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := *t.mounts.Load()
+	old := t.mounts.Load().at
 	copies := map[*mount]*mount{}
 	moved = func(p Place) Place {
 		if m, ok := copies[p.mount]; ok {
@@ -163,6 +163,7 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 		n.learn()
 		n.flags.Store(m.flags.Load())
 		n.covered.Store(m.covered.Load())
+		n.slot.Store(m.slot.Load())
 		copies[m] = n
 	}
 	table := make(map[Place]*mount, len(old))
@@ -173,6 +174,6 @@ func (t *Tree) Copy() (c *Tree, moved func(Place) Place) {
 		table[place] = n
 	}
 	c = &Tree{common: t.common, number: t.copies.Add(1), root: copies[t.root]}
-	c.mounts.Store(&table)
+	c.mounts.Store(newMounts(c.root, table))
 	return c, moved
 }

@@ -26,7 +26,7 @@
 // # Locks
 //
 // mu guards everything except the table of the cache. Reads hold it shared, ops hold it exclusively. Lookups of known names
-// take no lock (package fs/ext4/lookup), and neither does opening a file whose attributes are known. A commit
+// take no lock (package fs/ext4/lookup), and neither do open and close of a file whose attributes are known. A commit
 // takes commitMu before mu, and holds commitMu while it waits for the device. It does not hold mu meanwhile,
 // so ops continue in the next transaction. No other lock is taken while the cache's own lock is held. A
 // caller of fsync(2) takes commitMu. The first one commits for all that wait (group commit). Without a change of the

@@ -404,7 +404,7 @@ func (h handle) Foreign() bool { return false }
 // Close implements fs.Handle.
 func (h handle) Close() error {
 	s := h.n.s
-	if s.handles.Add(h.n.key(), -1) > 0 || s.known.Linked(h.n.key()) { // the count precedes the look: see regular.Open
+	if s.handles.Close(h.n.key(), &s.known) {
 		return nil
 	}
 	s.mu.RLock()

@@ -10,7 +10,8 @@ import (
 	"loam/fs/ext4"
 )
 
-// Names and attributes that were read before, also the absence of a name, take no lock: a lookup ends while a change runs.
+// Lookups of names that were read before, also of absent ones, and opens and closes of such files take no lock: they end while a
+// change runs.
 func TestLookupsTakeNoLock(t *testing.T) {
 	d := loadImage(t, makeImage(t, "16M"))
 	var inside atomic.Pointer[func()] // called during an operation, which holds the lock of the file system
@@ -33,17 +34,26 @@ func TestLookupsTakeNoLock(t *testing.T) {
 			t.Errorf("/a/absent: %v", err)
 		}
 	}
+	openClose := func() {
+		f, err := v.Open(v.Root, "/a/b", fs.ReadOnly, 0)
+		if err != nil {
+			t.Errorf("open: %v", err)
+			return
+		}
+		f.Close()
+	}
 	look()
 	done := make(chan struct{}) // closed by the goroutine below
 	f := func() {
 		go func() {
 			look()
+			openClose()
 			close(done)
 		}()
 		select {
 		case <-done:
 		case <-time.After(10 * time.Second):
-			t.Error("a lookup waits for a change of another file")
+			t.Error("a lookup, open or close waits for a change of another file")
 		}
 	}
 	inside.Store(&f)
@@ -56,6 +66,9 @@ func TestLookupsTakeNoLock(t *testing.T) {
 	<-done
 	if n := testing.AllocsPerRun(100, look); n != 0 {
 		t.Errorf("lookups of cached names make %v allocations", n)
+	}
+	if n := testing.AllocsPerRun(100, openClose); n != 2 {
+		t.Errorf("an open and close make %v allocations, want 2: the fs.File and the handle", n)
 	}
 }
 

@@ -82,10 +82,7 @@ func (l link) Attr() fs.Attr      { return l.attr(fs.Symlink) }
 // Open implements fs.Node.
 func (r regular) Open(flags fs.Flags) (fs.Handle, error) {
 	h := handle{n: r.node, sync: flags & linux.O_SYNC}
-	// The file is counted before it is looked for, and an op that removes its last name forgets its attributes before it looks
-	// at the count. So either the op sees the open file, or Open sees that the file is gone.
-	r.s.handles.Add(r.key(), 1)
-	if r.s.known.Linked(r.key()) {
+	if r.s.handles.Open(r.key(), &r.s.known) {
 		return h, nil
 	}
 	r.s.mu.RLock()

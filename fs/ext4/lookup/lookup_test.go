@@ -1,8 +1,11 @@
 package lookup
 
 import (
+	"runtime"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"loam/abi/linux"
@@ -179,12 +182,150 @@ func TestCountsOfMany(t *testing.T) {
 	}
 }
 
+// A part with many files keeps their numbers when it changes to a map and back. The memory for many files is freed.
+func TestCountsGrowAndShrink(t *testing.T) {
+	var c Counts
+	var files []File // of one part
+	for i := uint32(0); len(files) < 2*mostListed; i++ {
+		if f := (File{i, 1}); c.part(f) == &c.parts[3] {
+			files = append(files, f)
+		}
+	}
+	p := &c.parts[3]
+	check := func(open []File) {
+		t.Helper()
+		for i, f := range files {
+			want := 0
+			if i < len(open) {
+				want = i + 1
+			}
+			if n := c.Count(f); n != want {
+				t.Fatalf("%d open files: file %d has %d, want %d", len(open), i, n, want)
+			}
+		}
+	}
+	for range 2 {
+		for i, f := range files {
+			if n := c.Add(f, i+1); n != i+1 {
+				t.Fatalf("file %d: %d", i, n)
+			}
+			check(files[:i+1])
+		}
+		if len(p.many) != len(files) || p.few != nil {
+			t.Errorf("%d files are in the map and %d in the list, want %d and 0", len(p.many), len(p.few), len(files))
+		}
+		c.Add(files[7], 3)
+		if n := c.Add(files[7], -3); n != 8 {
+			t.Errorf("%d, want 8", n)
+		}
+		for i := len(files) - 1; i >= 0; i-- {
+			if n := c.Add(files[i], -i-1); n != 0 {
+				t.Fatalf("file %d: %d", i, n)
+			}
+			check(files[:i])
+		}
+		if p.many != nil || len(p.few) != 0 || cap(p.few) > 2*mostListed {
+			t.Errorf("a map of %d and a list of %d are left", len(p.many), cap(p.few))
+		}
+	}
+	for _, f := range files {
+		c.Add(f, 1)
+	}
+	c.Clear()
+	check(nil)
+}
+
+// If an op removes the last name of a file while an open or close counts, the op sees that the file is open, or the open or close sees
+// that the name is gone. The test is the op: it holds the lock that the other one waits for.
+func TestRemovalDuringOpenAndClose(t *testing.T) {
+	f := File{12, 1}
+	for _, test := range []struct {
+		name string
+		open int // before
+		call func(*Counts, *Cache) bool
+	}{
+		{"lookup.(*Counts).Open", 0, func(c *Counts, known *Cache) bool { return c.Open(f, known) }},
+		{"lookup.(*Counts).Close", 1, func(c *Counts, known *Cache) bool { return c.Close(f, known) }},
+	} {
+		var c Counts
+		var known Cache
+		known.AddAttr(f, fs.Attr{Links: 1})
+		c.Add(f, test.open)
+		linked := make(chan bool)
+		p := c.part(f)
+		p.mu.Lock()
+		go func() { linked <- test.call(&c, &known) }()
+		awaitLocked(test.name)
+		known.ForgetAttr(f.Inode) // the op has not seen the call, and reads the number test.open
+		p.mu.Unlock()
+		if <-linked {
+			t.Errorf("%s uses a name that the op has removed", test.name)
+		}
+	}
+}
+
+// awaitLocked returns when a goroutine waits for a lock in a function.
+func awaitLocked(function string) {
+	b := make([]byte, 1<<20)
+	for {
+		for g := range strings.SplitSeq(string(b[:runtime.Stack(b, true)]), "\n\n") {
+			if strings.Contains(g, function) && strings.Contains(g, "[sync.Mutex.Lock") {
+				return
+			}
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestOpenAndClose(t *testing.T) {
+	var c Counts
+	var known Cache
+	f := File{12, 1}
+	if c.Open(f, &known) || c.Close(f, &known) {
+		t.Error("a file without attributes has a name")
+	}
+	known.AddAttr(f, fs.Attr{Links: 1})
+	if !c.Open(f, &known) || !c.Close(f, &known) || c.Count(f) != 0 {
+		t.Error("a file has no name")
+	}
+	known.ForgetAttr(12)
+	c.Add(f, 2)
+	if !c.Close(f, &known) || c.Close(f, &known) {
+		t.Error("only the last close needs the name")
+	}
+}
+
 func BenchmarkCounts(b *testing.B) {
 	var c Counts
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			c.Add(File{12, 1}, 1)
 			c.Add(File{12, 1}, -1)
+		}
+	})
+}
+
+// BenchmarkCountsOfMany opens and closes different files, while others are open.
+func BenchmarkCountsOfMany(b *testing.B) {
+	for _, open := range []int{0, 1000, 10000, 30000, 100000, 500000} {
+		b.Run(strconv.Itoa(open), func(b *testing.B) { benchmarkCountsOfMany(b, open) })
+	}
+}
+
+func benchmarkCountsOfMany(b *testing.B, open int) {
+	var c Counts
+	for i := range uint32(open) {
+		c.Add(File{13 + i, 1}, 1)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	var of atomic.Uint32
+	b.RunParallel(func(p *testing.PB) {
+		f := File{0, 1 + of.Add(1)}
+		for p.Next() {
+			f.Inode = (f.Inode + 7919) % 1e6
+			c.Add(f, 1)
+			c.Add(f, -1)
 		}
 	})
 }
