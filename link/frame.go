@@ -67,6 +67,13 @@ func NewFrame(n int) *Frame {
 	return f
 }
 
+// FrameOf returns a frame with a copy of b after its headroom. It panics if b is longer than MaxFrame.
+func FrameOf(b []byte) *Frame {
+	f := NewFrame(len(b))
+	copy(f.Bytes(), b)
+	return f
+}
+
 // add counts the new frame f.
 func (l *ledger) add(f *Frame) {
 	l.outstanding.Add(1)

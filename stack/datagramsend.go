@@ -11,17 +11,18 @@ import (
 
 // beginWrite returns the destination and the options for a datagram; the zero AddrPort stands for the peer. Errors:
 // ErrClosed, ErrNoDestination, those of tables.destination, and a pending ICMP error about an earlier datagram.
-func (c *datagramSocket) beginWrite(to netip.AddrPort) (t *tables, o UDPOptions, remote netip.AddrPort, err error) {
-	if err := c.Err(); err != nil {
-		return nil, o, remote, err
+func (c *datagramSocket) beginWrite(to netip.AddrPort, by *UDPSend) (t *tables, o UDPOptions, remote netip.AddrPort, err error) {
+	if !by.Held {
+		err = c.Err()
 	}
 	c.mu.Lock()
 	o, remote, closed := c.options, c.remote, c.closed
 	c.mu.Unlock()
 	t = c.stack.tables.Load()
 	switch {
+	case err != nil:
 	case closed:
-		return nil, o, remote, ErrClosed
+		err = ErrClosed
 	case to.IsValid():
 		remote, err = t.destination(c.local.Addr(), to, c.v6Only)
 	case !remote.IsValid():

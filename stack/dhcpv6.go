@@ -18,8 +18,7 @@ var allDHCPServers = netip.AddrFrom16([16]byte{0xff, 2, 13: 1, 15: 2})
 func (c configured) SendDHCPv6(m *wire.DHCPv6) {
 	l := c.l
 	data, src := m.Append(nil), wire.LinkLocal6(l.mac)
-	f := link.NewFrame(len(data))
-	copy(f.Bytes(), data)
+	f := link.FrameOf(data)
 	h := wire.UDP{SrcPort: wire.DHCPv6ClientPort, DstPort: wire.DHCPv6ServerPort, PayloadLen: len(data)}
 	h.Put(f.Prepend(wire.UDPLen))
 	wire.PutUDPChecksum(f.Bytes(), src, allDHCPServers)

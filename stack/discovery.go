@@ -42,9 +42,8 @@ func (o *UDPOptions) discovery(dst netip.Addr) Discovery {
 	return o.Discovery
 }
 
-// fit decides whether a packet with payload bytes after the IP header may be sent
-// unfragmented, and sets h.atomic if no router may fragment it either. Errors:
-// ErrMessageTooLong.
+// fit decides whether a packet with payload bytes after the IP header may be sent unfragmented, and sets h.atomic if no
+// router may fragment it either. Errors: ErrMessageTooLong.
 func (h *ipHeader) fit(p *path, d Discovery, payload int) error {
 	fits := h.length()+payload <= p.mtu
 	switch {
@@ -68,15 +67,14 @@ func (s *Stack) narrowPath(p *path, dst netip.Addr) {
 	}
 }
 
-// PathMTU reports the MTU of a path for which a packet was too long (RFC 3542 section
-// 11.3).
+// PathMTU reports the MTU of a path for which a packet was too long (RFC 3542 section 11.3).
 type PathMTU struct {
 	To  netip.Addr // destination, with a zone if it is link-local
 	MTU int        // the path MTU in bytes
 }
 
-// TakePathMTU returns and clears the last report of a packet that was too long. It
-// returns false if there is none, or the option ReportPathMTU is off.
+// TakePathMTU returns and clears the last report of a packet that was too long. It returns false if there is none, or the
+// option ReportPathMTU is off.
 func (c *datagramSocket) TakePathMTU() (PathMTU, bool) {
 	if c.pathReport.Load() == nil || !c.Options().ReportPathMTU {
 		return PathMTU{}, false

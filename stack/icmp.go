@@ -78,8 +78,7 @@ func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []
 
 // icmpPacket returns an IPv4 packet that contains an ICMP message.
 func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) *link.Frame {
-	f := link.NewFrame(len(data))
-	copy(f.Bytes(), data)
+	f := link.FrameOf(data)
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	wire.PutICMPv4Checksum(f.Bytes())
 	ip := wire.IPv4{ID: s.nextID(src, dst, wire.ProtoICMP), TOS: tos, TTL: defaultTTL, Protocol: wire.ProtoICMP, Src: src, Dst: dst}

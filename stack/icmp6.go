@@ -82,8 +82,7 @@ func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data [
 
 // icmpPacket6 returns an IPv6 packet that contains an ICMPv6 message.
 func icmpPacket6(src, dst netip.Addr, tos, hops uint8, h wire.ICMPv6, data []byte) *link.Frame {
-	f := link.NewFrame(len(data))
-	copy(f.Bytes(), data)
+	f := link.FrameOf(data)
 	h.Put(f.Prepend(wire.ICMPv6Len))
 	wire.PutICMPv6Checksum(f.Bytes(), src, dst)
 	putIPv6(f, &wire.IPv6{TrafficClass: tos, NextHeader: wire.ProtoICMPv6, HopLimit: hops, Src: src, Dst: dst})

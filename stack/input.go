@@ -164,8 +164,7 @@ func (sh *shard) sendIP(p *path, f *link.Frame) {
 	}
 	sh.tally.count(IPFragmented)
 	for piece, part, ok := pieces.Next(); ok; piece, part, ok = pieces.Next() {
-		g := link.NewFrame(len(part))
-		copy(g.Bytes(), part)
+		g := link.FrameOf(part)
 		putIPv4(g, &piece)
 		sh.tally.count(IPFragsSent)
 		l.transmit(p.nextHop, g)

@@ -68,8 +68,7 @@ func (sh *shard) fragment6(p *path, f *link.Frame) {
 	sh.tally.count6(IPFragmented)
 	l := sh.link(p.ifc)
 	for piece, frag, part, ok := pieces.Next(); ok; piece, frag, part, ok = pieces.Next() {
-		g := link.NewFrame(len(part))
-		copy(g.Bytes(), part)
+		g := link.FrameOf(part)
 		frag.Put(g.Prepend(wire.IPv6FragmentLen))
 		putIPv6(g, &piece)
 		sh.tally.count6(IPFragsSent)

@@ -127,8 +127,7 @@ func (c configured) SendDHCP(m dhcp.Message, last bool) { c.l.sendLease(m, last)
 // sendLease sends a message of the DHCP client. A broadcast is sent directly as a frame, because the
 // interface may have no address yet. Unicast messages use the normal output path.
 func (l *ifaceLoop) sendLease(m dhcp.Message, last bool) {
-	f := link.NewFrame(len(m.Data))
-	copy(f.Bytes(), m.Data)
+	f := link.FrameOf(m.Data)
 	h := wire.UDP{SrcPort: m.Src.Port(), DstPort: m.Dst.Port(), PayloadLen: len(m.Data)}
 	h.Put(f.Prepend(wire.UDPLen))
 	src, dst := m.Src.Addr(), m.Dst.Addr()

@@ -249,8 +249,7 @@ func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.Ethe
 	if len(body) > most {
 		return 0, ErrMessageTooLong
 	}
-	f := link.NewFrame(len(body))
-	copy(f.Bytes(), body)
+	f := link.FrameOf(body)
 	switch {
 	case on.medium != link.Ethernet:
 	case c.cooked:

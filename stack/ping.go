@@ -11,8 +11,7 @@ import (
 	"loam/wire"
 )
 
-// MaxPing is the largest amount of data in an echo request over IPv4, in bytes. Over IPv6
-// it is 20 bytes more.
+// MaxPing is the largest amount of data in an echo request over IPv4, in bytes. Over IPv6 it is 20 bytes more.
 const MaxPing = wire.MaxIPv4 - wire.IPv4MinLen - wire.ICMPv4Len
 
 // Pinger is a socket for ICMP echo, like the ping sockets of Linux (icmp(7)). Its port is
@@ -117,8 +116,7 @@ func echoTo(dst netip.Addr) uint8 {
 	return uint8(wire.ICMPv6Echo)
 }
 
-// Send sends an echo request with a sequence number and data. Errors are those of
-// TryWriteTo.
+// Send sends an echo request with a sequence number and data. Errors are those of TryWriteTo.
 func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 	if !dst.IsValid() {
 		return ErrFamily
@@ -128,7 +126,7 @@ func (p *Pinger) Send(dst netip.Addr, seq uint16, data []byte) error {
 
 // request sends an echo request.
 func (p *Pinger) request(seq uint16, data []byte, to netip.AddrPort, by *UDPSend) error {
-	t, o, remote, err := p.beginWrite(to)
+	t, o, remote, err := p.beginWrite(to, by)
 	if err != nil {
 		return err
 	}
@@ -169,8 +167,7 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 	if err != nil {
 		return outgoing{}, err
 	}
-	f := link.NewFrame(len(data))
-	copy(f.Bytes(), data)
+	f := link.FrameOf(data)
 	h := wire.ICMPv4{Type: wire.ICMPv4Type(echoTo(remote.Addr())), Rest: wire.EchoRest(p.ID(), seq)}
 	h.Put(f.Prepend(wire.ICMPv4Len))
 	if proto == wire.ProtoICMP {

@@ -15,8 +15,7 @@ func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 		return
 	}
 	message := p.payload()
-	f := link.NewFrame(len(message))
-	copy(f.Bytes(), message)
+	f := link.FrameOf(message)
 	from, to := netip.AddrPortFrom(p.ifc.scoped(p.src), seq), netip.AddrPortFrom(p.ifc.scoped(p.dst), id)
 	info := p.datagram(sh.now, from, to, len(message))
 	switch {

@@ -148,7 +148,7 @@ func (c *RawConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 // TryWriteBy is TryWriteTo with per-packet options. It also returns ErrInvalid for a
 // source that is not an address of this host.
 func (c *RawConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
-	t, o, remote, err := c.beginWrite(to)
+	t, o, remote, err := c.beginWrite(to, &by)
 	if err != nil {
 		return 0, err
 	}
@@ -200,8 +200,7 @@ func (c *RawConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	if at >= 0 && at+2 > len(p) {
 		return outgoing{}, ErrInvalid
 	}
-	f := link.NewFrame(len(p))
-	copy(f.Bytes(), p)
+	f := link.FrameOf(p)
 	if at >= 0 {
 		putChecksum(f.Bytes(), at, &header)
 	}
@@ -229,8 +228,7 @@ func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote neti
 	case len(p) < header.length():
 		return outgoing{}, ErrInvalid
 	}
-	f := link.NewFrame(len(p))
-	copy(f.Bytes(), p)
+	f := link.FrameOf(p)
 	if header.dst.Is4() && !fillIPv4(f.Bytes(), header) {
 		f.Free()
 		return outgoing{}, ErrInvalid

@@ -82,8 +82,7 @@ func (c *RawConn) input(counts *tally, p *packet) {
 		counts.count(RawFiltered)
 		return
 	}
-	f := link.NewFrame(len(b))
-	copy(f.Bytes(), b)
+	f := link.FrameOf(b)
 	from, to := netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0)
 	info := p.datagram(c.stack.now(), from, to, len(b))
 	switch {

@@ -8,16 +8,14 @@ import (
 	"loam/wire"
 )
 
-// MaxUDP and MaxUDP6 are the largest payloads of a UDP datagram over IPv4 and IPv6, in
-// bytes.
+// MaxUDP and MaxUDP6 are the largest payloads of a UDP datagram over IPv4 and IPv6, in bytes.
 const (
 	MaxUDP  = wire.MaxIPv4 - wire.IPv4MinLen - wire.UDPLen
 	MaxUDP6 = wire.MaxIPv6Payload - wire.UDPLen
 )
 
-// UDPOptions are the options of a datagram socket: UDP, raw or ping. The zero value
-// selects the defaults. The comments name the options of socket(7), ip(7), ipv6(7) and
-// udp(7).
+// UDPOptions are the options of a datagram socket: UDP, raw or ping. The zero value selects the defaults. The comments name
+// the options of socket(7), ip(7), ipv6(7) and udp(7).
 type UDPOptions struct {
 	Broadcast     bool       // SO_BROADCAST: permits sending to broadcast addresses
 	ReuseAddr     bool       // SO_REUSEADDR: the socket shares its port with sockets that have this option
@@ -42,9 +40,8 @@ type UDPOptions struct {
 
 	// Groups is the initial set of multicast groups; nil: none.
 	Groups *Memberships
-	// AllGroups and AllGroups6 deliver datagrams to any group that some socket has joined
-	// on the interface, even if this socket has not (IP_MULTICAST_ALL and
-	// IPV6_MULTICAST_ALL). Both are on by default on Linux, but not here.
+	// AllGroups and AllGroups6 deliver datagrams to any group that some socket has joined on the interface, even if this
+	// socket has not (IP_MULTICAST_ALL and IPV6_MULTICAST_ALL). Both are on by default on Linux, but not here.
 	AllGroups, AllGroups6 bool
 
 	QueueErrors  bool // IP_RECVERR: all errors about IPv4 datagrams are reported and queued for TakeError
@@ -60,17 +57,15 @@ type UDPOptions struct {
 	// (UDPLITE_RECV_CSCOV). FullCoverage: they are dropped. 0: any.
 	ReceiveCoverage int
 
-	// SoftErrors enables the report of transient ICMP errors, and of errors about
-	// datagrams sent without a connected peer.
+	// SoftErrors enables the report of transient ICMP errors, and of errors about datagrams sent without a connected peer.
 	SoftErrors bool
 }
 
 // FullCoverage is the value of UDPOptions.ReceiveCoverage with which checksums must cover the whole datagram.
 const FullCoverage = -1
 
-// UDPConn is a UDP or UDP-Lite socket. It is registered with every shard, because its datagrams may
-// belong to any of them. A datagram is built, including its checksum, on the program's
-// goroutine and then queued for the shard of its flow.
+// UDPConn is a UDP or UDP-Lite socket. It is registered with every shard, because its datagrams may belong to any of them. A
+// datagram is built, including its checksum, on the program's goroutine and then queued for the shard of its flow.
 //
 // The methods in udp.go never block. ReadFrom and WriteTo are in net.go.
 type UDPConn struct {
@@ -80,15 +75,13 @@ type UDPConn struct {
 	port  *port.Binding // nil for a forwarder's socket
 }
 
-// Filter returns how many bytes of a packet a socket keeps. 0 means that the packet is
-// not delivered. The packet starts with its UDP header for a UDPConn, with the link
-// header, if any, for a LinkConn, and otherwise with the first byte that the socket would
-// read. Shards call it concurrently.
+// Filter returns how many bytes of a packet a socket keeps. 0 means that the packet is not delivered. The packet starts with
+// its UDP header for a UDPConn, with the link header, if any, for a LinkConn, and otherwise with the first byte that the
+// socket would read. Shards call it concurrently.
 type Filter func(datagram []byte) uint32
 
-// filtered truncates a payload to the length that the filter returns, and reports whether
-// the datagram is delivered. While the filter runs, the UDP header is part of the frame again, with a zero
-// checksum.
+// filtered truncates a payload to the length that the filter returns, and reports whether the datagram is delivered. While
+// the filter runs, the UDP header is part of the frame again, with a zero checksum.
 func (c *UDPConn) filtered(f *link.Frame, info *Datagram) bool {
 	filter := c.filter.Load()
 	if filter == nil {
@@ -182,8 +175,7 @@ func (c *UDPConn) TryWriteTo(p []byte, to netip.AddrPort) (int, error) {
 	return c.TryWriteBy(p, to, UDPSend{})
 }
 
-// UDPSend overrides socket options for one datagram, like the control messages of ip(7)
-// and RFC 3542.
+// UDPSend overrides socket options for one datagram, like the control messages of ip(7) and RFC 3542.
 type UDPSend struct {
 	Source netip.Addr // source address of the datagram, an address of this host; zero: the socket's address
 	On     *Interface // interface for a multicast or link-local destination; nil: the routing table selects it
@@ -191,36 +183,24 @@ type UDPSend struct {
 	TOS    uint8      // TOS or traffic class of the datagram, if HasTOS is set
 	HasTOS bool       // TOS applies instead of the socket's setting
 
-	// Segment is the payload size of each datagram if the data is split into several; the
-	// last may be shorter (UDP_SEGMENT). 0: one datagram. A segment that exceeds the path
-	// MTU is not fragmented: the call returns ErrMessageTooLong.
+	// Segment is the payload size of each datagram if the data is split into several; the last may be shorter
+	// (UDP_SEGMENT). 0: one datagram. A segment that exceeds the path MTU is not fragmented: ErrMessageTooLong.
 	Segment int
+
+	// Held is set if Check has allowed the first part of the datagram. A pending error then stays pending, and a full
+	// send buffer is not an error.
+	Held bool
 }
 
-// maxSegments is the largest number of datagrams per call (UDP_MAX_SEGMENTS of
-// linux/udp.h).
+// maxSegments is the largest number of datagrams per call (UDP_MAX_SEGMENTS of linux/udp.h).
 const maxSegments = 128
 
 // TryWriteBy is TryWriteTo with per-datagram options. It also returns ErrInvalid for a
 // source that is not an address of this host, and for more than maxSegments segments.
 func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, error) {
-	t, options, remote, err := c.beginWrite(to)
-	switch {
-	case err != nil:
+	t, options, remote, size, err := c.admit(len(p), to, &by)
+	if err != nil {
 		return 0, err
-	case remote.Port() == 0:
-		return 0, ErrInvalid
-	case len(p) > maxUDP(remote.Addr()):
-		return 0, ErrMessageTooLong
-	case !c.hasRoom():
-		return 0, ErrWouldBlock
-	}
-	size := max(len(p), 1)
-	if by.Segment > 0 && by.Segment < len(p) {
-		size = by.Segment
-	}
-	if len(p) > size*maxSegments {
-		return 0, ErrInvalid
 	}
 	for done := 0; ; {
 		segment := p[done:min(done+size, len(p))]
@@ -235,21 +215,56 @@ func (c *UDPConn) TryWriteBy(p []byte, to netip.AddrPort, by UDPSend) (int, erro
 	}
 }
 
-// build returns the IP packet of a datagram, ready to be queued.
-func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
-	path, header, err := c.prepare(t, c.proto, remote, o, by)
+// Check returns the destination of a datagram of n bytes. It sends nothing. Its errors are those of TryWriteBy.
+func (c *UDPConn) Check(n int, to netip.AddrPort, by UDPSend) (netip.AddrPort, error) {
+	t, options, remote, size, err := c.admit(n, to, &by)
 	if err == nil {
-		err = c.fit(&header, &path, o, remote, wire.UDPLen+len(p))
+		_, _, _, err = c.place(t, min(n, size), remote, &options, &by)
 	}
-	whole := header.length()+wire.UDPLen+len(p) <= path.mtu
+	return remote, err
+}
+
+// admit returns what beginWrite returns, and the payload size of each datagram. Errors are those of TryWriteBy that do not
+// depend on the path.
+func (c *UDPConn) admit(n int, to netip.AddrPort, by *UDPSend) (t *tables, o UDPOptions, remote netip.AddrPort, size int, err error) {
+	t, o, remote, err = c.beginWrite(to, by)
+	if size = max(n, 1); by.Segment > 0 {
+		size = min(size, by.Segment)
+	}
 	switch {
 	case err != nil:
-		return outgoing{}, err
-	case by.Segment > 0 && !whole:
-		return outgoing{}, ErrMessageTooLong
+	case remote.Port() == 0:
+		err = ErrInvalid
+	case n > maxUDP(remote.Addr()):
+		err = ErrMessageTooLong
+	case !by.Held && !c.hasRoom():
+		err = ErrWouldBlock
+	case n > size*maxSegments:
+		err = ErrInvalid
 	}
-	f := link.NewFrame(len(p))
-	copy(f.Bytes(), p)
+	return t, o, remote, size, err
+}
+
+// place returns the path and the IP header of a datagram of n bytes. whole is false if it will be fragmented.
+func (c *UDPConn) place(t *tables, n int, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (p path, h ipHeader, whole bool, err error) {
+	p, h, err = c.prepare(t, c.proto, remote, o, by)
+	if err == nil {
+		err = c.fit(&h, &p, o, remote, wire.UDPLen+n)
+	}
+	whole = h.length()+wire.UDPLen+n <= p.mtu
+	if err == nil && by.Segment > 0 && !whole {
+		err = ErrMessageTooLong
+	}
+	return p, h, whole, err
+}
+
+// build returns the IP packet of a datagram, ready to be queued.
+func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOptions, by *UDPSend) (outgoing, error) {
+	path, header, whole, err := c.place(t, len(p), remote, o, by)
+	if err != nil {
+		return outgoing{}, err
+	}
+	f := link.FrameOf(p)
 	if c.proto == wire.ProtoUDPLite {
 		putUDPLite(f, c.local.Port(), remote.Port(), o.SendCoverage, &header)
 	} else {
@@ -262,9 +277,8 @@ func (c *UDPConn) build(t *tables, p []byte, remote netip.AddrPort, o *UDPOption
 	return c.outgoing(f, path, &header), nil
 }
 
-// finishUDP computes the checksum of a datagram, or leaves it to a device with checksum
-// offload. The device can do that only for a datagram that will not be fragmented
-// (whole).
+// finishUDP computes the checksum of a datagram, or leaves it to a device with checksum offload. The device can do that only
+// for a datagram that will not be fragmented (whole).
 func finishUDP(f *link.Frame, ifc *Interface, src, dst netip.Addr, whole bool) {
 	b := f.Bytes()
 	if whole && ifc.offloads.Has(link.OffloadChecksum) {
@@ -288,8 +302,8 @@ func (c *UDPConn) Close() error {
 	})
 }
 
-// normalRemote returns the effective destination: IPv4-mapped addresses become IPv4, and
-// the unspecified address becomes the loopback address (as on Linux).
+// normalRemote returns the effective destination: IPv4-mapped addresses become IPv4, and the unspecified address becomes
+// the loopback address (as on Linux).
 func normalRemote(a netip.AddrPort) netip.AddrPort {
 	addr := a.Addr().Unmap()
 	switch addr {

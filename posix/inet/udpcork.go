@@ -2,8 +2,9 @@ package inet
 
 import (
 	"bytes"
-	"math"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/posix/file"
@@ -16,64 +17,96 @@ import (
 // corkOption is UDP_CORK, which holds every send back until the option is cleared.
 var corkOption = socket.OptionName{Level: linux.IPPROTO_UDP, Name: linux.UDP_CORK}
 
-// maxCorked is the maximum number of bytes in a datagram that is held back, as on Linux: an IPv4 packet has room for no more.
-const maxCorked = math.MaxUint16 - 20 - 8
+// cork holds the datagram of a socket that was not sent yet.
+type cork struct {
+	on atomic.Bool // UDP_CORK is set: every send is held back
 
-// corkedDatagram is a datagram that was not sent yet. The first send sets its destination and its control messages. The
-// thread that takes it out of UDPSocket.corked owns it.
+	// mu is held while data is added to the datagram, and while it is sent, so that threads lose no data. It is locked
+	// before the socket's Mu.
+	mu   sync.Mutex
+	held atomic.Pointer[corkedDatagram] // the datagram to which sends add bytes; nil: none. It is changed with mu held.
+}
+
+// corkedDatagram is a datagram that was not sent yet. The first send sets its destination and its control messages. The fields
+// are guarded by cork.mu.
 type corkedDatagram struct {
 	data []byte
-	to   netip.AddrPort // zero: the peer
+	to   netip.AddrPort
 	by   stack.UDPSend
 }
 
-// holdsBack reports whether a send with these flags does not complete a datagram. The caller holds mu.
+// checker is a socket of the stack that can check a datagram before it is sent: stack.UDPConn.
+type checker interface {
+	Check(n int, to netip.AddrPort, by stack.UDPSend) (netip.AddrPort, error)
+}
+
+// check returns the destination of a datagram of n bytes.
+func (s *UDPSocket) check(n int, to netip.AddrPort, by stack.UDPSend) (netip.AddrPort, linux.Errno) {
+	to, err := s.conn.Load().datagramConn.(checker).Check(n, to, by)
+	return to, file.ToErrno(err)
+}
+
+// holdsBack reports whether a send with these flags does not complete a datagram.
 func (s *UDPSocket) holdsBack(flags int) bool {
-	return s.hasPorts() && (s.cork || flags&linux.MSG_MORE != 0)
+	return (flags&linux.MSG_MORE != 0 || s.cork.on.Load()) && s.hasPorts()
 }
 
-// startCorked holds back a datagram. It copies the data.
-func (s *UDPSocket) startCorked(c *datagramBox, d corkedDatagram) (int, linux.Errno) {
+// sendCorked sends b if the socket holds a datagram back, or if it must hold b back. Otherwise, it returns false.
+func (s *UDPSocket) sendCorked(b []byte, m socket.Outgoing) (n int, errno linux.Errno, done bool) {
+	if s.cork.held.Load() == nil && !s.holdsBack(m.Flags) {
+		return 0, 0, false
+	}
+	s.cork.mu.Lock()
+	defer s.cork.mu.Unlock()
+	d := s.cork.held.Load()
 	switch {
-	case !d.to.IsValid() && !c.RemoteAddrPort().IsValid():
-		return 0, linux.EDESTADDRREQ
-	case len(d.data) > maxCorked:
-		return 0, linux.EMSGSIZE
-	}
-	d.data = bytes.Clone(d.data)
-	s.corked.Store(&d)
-	return len(d.data), 0
-}
-
-// addCorked adds bytes to the datagram that is held back, and sends it unless a later send completes it. It returns false
-// if no datagram is held back. After an error the datagram is dropped, except after EAGAIN, which changes nothing.
-func (s *UDPSocket) addCorked(b []byte, flags int) (int, linux.Errno, bool) {
-	if s.corked.Load() == nil {
+	case d != nil:
+		errno = s.addCorked(d, b, m.Flags)
+	case s.holdsBack(m.Flags):
+		errno = s.startCorked(b, m)
+	default: // another thread has cleared UDP_CORK or completed the datagram
 		return 0, 0, false
 	}
-	d := s.corked.Swap(nil)
-	if d == nil { // another thread has sent it
-		return 0, 0, false
-	}
-	if len(d.data)+len(b) > maxCorked {
-		return 0, linux.EMSGSIZE, true
-	}
-	s.Mu.Lock()
-	holdBack := s.holdsBack(flags)
-	s.Mu.Unlock()
-	whole := append(d.data, b...)
-	if holdBack {
-		d.data = whole
-		s.corked.Store(d)
-		return len(b), 0, true
-	}
-	if _, err := s.conn.Load().TryWriteBy(whole, d.to, d.by); err != nil {
-		if err == stack.ErrWouldBlock {
-			s.corked.Store(d)
-		}
-		return 0, file.ToErrno(err), true
+	if errno != 0 {
+		return 0, errno, true
 	}
 	return len(b), 0, true
+}
+
+// startCorked holds back a datagram, and copies its data. It returns the errors of a send, among them EAGAIN and the error of
+// an earlier datagram, because the send that completes the datagram cannot report them. The caller holds cork.mu.
+func (s *UDPSocket) startCorked(b []byte, m socket.Outgoing) linux.Errno {
+	d, errno := s.prepare(m)
+	if errno != 0 {
+		return errno
+	}
+	if d.to, errno = s.check(len(b), d.to, d.by); errno != 0 {
+		return errno
+	}
+	d.data, d.by.Held = bytes.Clone(b), true
+	s.cork.held.Store(&d)
+	return 0
+}
+
+// addCorked adds bytes to the datagram that is held back, and sends it unless a later send completes it. After an error, the
+// datagram is dropped, as on Linux. The caller holds cork.mu.
+func (s *UDPSocket) addCorked(d *corkedDatagram, b []byte, flags int) linux.Errno {
+	if _, errno := s.check(len(d.data)+len(b), d.to, d.by); errno != 0 {
+		s.cork.held.Store(nil)
+		return errno
+	}
+	d.data = append(d.data, b...)
+	if s.holdsBack(flags) {
+		return 0
+	}
+	return s.uncork(d)
+}
+
+// uncork sends the datagram that is held back. The caller holds cork.mu.
+func (s *UDPSocket) uncork(d *corkedDatagram) linux.Errno {
+	s.cork.held.Store(nil)
+	_, err := s.conn.Load().TryWriteBy(d.data, d.to, d.by)
+	return file.ToErrno(err)
 }
 
 // setCork implements UDP_CORK. If the option is cleared, the socket sends the datagram that it holds back. As on Linux, the
@@ -83,14 +116,24 @@ func (s *UDPSocket) setCork(value []byte) linux.Errno {
 	if errno != 0 {
 		return errno
 	}
-	s.Mu.Lock()
-	s.cork = n != 0
-	s.Mu.Unlock()
-	if n != 0 {
-		return 0
-	}
-	if d := s.corked.Swap(nil); d != nil {
-		s.conn.Load().TryWriteBy(d.data, d.to, d.by)
+	s.cork.mu.Lock()
+	defer s.cork.mu.Unlock()
+	s.cork.on.Store(n != 0)
+	if d := s.cork.held.Load(); d != nil && n == 0 {
+		s.uncork(d)
 	}
 	return 0
+}
+
+// redirectCorked changes the destination of the datagram that is held back to a new peer. As on Linux, this applies to IPv4
+// only.
+func (s *UDPSocket) redirectCorked(peer netip.AddrPort) {
+	if s.cork.held.Load() == nil {
+		return
+	}
+	s.cork.mu.Lock()
+	defer s.cork.mu.Unlock()
+	if d := s.cork.held.Load(); d != nil && d.to.Addr().Is4() && peer.Addr().Is4() {
+		d.to = peer
+	}
 }

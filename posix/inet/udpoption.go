@@ -128,9 +128,7 @@ func (s *UDPSocket) Option(level, name int) ([]byte, linux.Errno) {
 		defer s.Mu.Unlock()
 		return socket.IntValue(s.segment), 0
 	case key == corkOption && s.hasPorts():
-		s.Mu.Lock()
-		defer s.Mu.Unlock()
-		return socket.BoolValue(s.cork), 0
+		return socket.BoolValue(s.cork.on.Load()), 0
 	case key == groOption && s.isUDP():
 		return s.Recall(key), 0
 	case level == linux.SOL_SOCKET && name == linux.SO_BINDTODEVICE:

@@ -20,7 +20,7 @@ type UDPSocket struct {
 	open func(netip.AddrPort, stack.UDPOptions) (datagramConn, error) // opens the socket of the stack
 	conn atomic.Pointer[datagramBox]                                  // stored once, with mu held
 
-	corked atomic.Pointer[corkedDatagram] // the datagram to which sends add bytes; nil: none
+	cork cork // MSG_MORE and UDP_CORK
 
 	// Guarded by mu.
 	opts     stack.UDPOptions // used until conn is set; Groups is always used, and may be read without mu
@@ -29,8 +29,6 @@ type UDPSocket struct {
 	wants    WantedControl
 	filter   stack.Filter // SO_ATTACH_FILTER; nil: none
 	segment  int          // UDP_SEGMENT: length of the datagrams into which a send is split; 0: not split
-
-	cork bool // UDP_CORK is set: every send is held back
 
 	groupsBy   groupInterface // IP_MULTICAST_IF
 	groupIndex int            // IPV6_MULTICAST_IF: interface index
@@ -160,7 +158,11 @@ func (s *UDPSocket) Connect(a socket.Address) linux.Errno {
 	if errno != 0 {
 		return errno
 	}
-	return file.ToErrno(c.Connect(remote))
+	errno = file.ToErrno(c.Connect(remote))
+	if errno == 0 {
+		s.redirectCorked(c.RemoteAddrPort())
+	}
+	return errno
 }
 
 // Shutdown implements shutdown(2). As on Linux, it has an effect on a socket without a peer, but returns ENOTCONN.
@@ -301,43 +303,46 @@ func (w WantedControl) TimeMessage(t time.Time) []socket.Control {
 // Send sends one datagram, or several with UDP_SEGMENT. It binds the socket if necessary. With MSG_MORE or UDP_CORK, it holds
 // the datagram back.
 func (s *UDPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
-	if n, errno, added := s.addCorked(b, m.Flags); added {
+	n, errno, done := s.sendCorked(b, m)
+	if done {
 		return n, errno
 	}
-	d := corkedDatagram{data: b}
+	d, errno := s.prepare(m)
+	if errno != 0 {
+		return 0, errno
+	}
+	n, err := s.conn.Load().TryWriteBy(b, d.to, d.by)
+	return n, file.ToErrno(err)
+}
+
+// prepare returns the destination and the options of a datagram without data. It binds the socket if necessary.
+func (s *UDPSocket) prepare(m socket.Outgoing) (d corkedDatagram, errno linux.Errno) {
 	if m.To.Family != linux.AF_UNSPEC {
-		var errno linux.Errno
 		if d.to, errno = s.sendName(m.To); errno != 0 {
-			return 0, errno
+			return d, errno
 		}
 	}
-	var errno linux.Errno
 	if d.by, errno = s.sendBy(m.Control); errno != 0 {
-		return 0, errno
+		return d, errno
 	}
 	s.Mu.Lock()
 	shut := s.shutSend
 	if d.by.Segment == 0 {
 		d.by.Segment = s.segment
 	}
-	groupsBy, holdBack := s.groupsBy, s.holdsBack(m.Flags)
+	groupsBy := s.groupsBy
 	if d.by.On == nil {
 		d.to = s.toGroup(d.to)
 	}
 	s.Mu.Unlock()
 	if shut {
-		return 0, linux.EPIPE
+		return d, linux.EPIPE
 	}
 	c, errno := s.bound()
-	if errno != 0 {
-		return 0, errno
+	if errno == 0 {
+		groupsBy.apply(&d.by, c, d.to)
 	}
-	groupsBy.apply(&d.by, c, d.to)
-	if holdBack {
-		return s.startCorked(c, d)
-	}
-	n, err := c.TryWriteBy(b, d.to, d.by)
-	return n, file.ToErrno(err)
+	return d, errno
 }
 
 // sendName returns the destination that a program has passed to a send call. As on Linux, a UDP socket of AF_INET6 also
