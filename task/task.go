@@ -245,7 +245,9 @@ func (t *Task) exhausted() {
 // exception sends the signal for an exception of the processor.
 func (t *Task) exception() {
 	f := t.registers
-	if f.Vector != amd64.VectorDebug {
+	if f.Vector == amd64.VectorProtection && t.vsyscall(f.IP) {
+		return // the machine does not enter ring 3 at an address of the vsyscall page
+	} else if f.Vector != amd64.VectorDebug {
 		t.force(trap.Exception(f))
 	} else if i, ok := trace.DebugTrap(traceTask{t}, f.IP); ok {
 		t.force(i)
