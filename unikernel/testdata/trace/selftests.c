@@ -73,10 +73,27 @@ static long raw(unsigned long number, long a) {
 	return r;
 }
 
+static int ends[2];
+
+static void alarmed(int n) { write(ends[1], "x", 1); }
+
+// interrupted reads from a pipe until a handler with SA_RESTART writes to it. It returns the result of read.
+static long interrupted(void) {
+	struct sigaction a = {.sa_handler = alarmed, .sa_flags = SA_RESTART};
+	char b[8];
+	long r = 1UL << 32 | SYS_read;
+	pipe(ends);
+	sigaction(SIGALRM, &a, 0);
+	ualarm(100000, 0);
+	asm volatile("syscall" : "+a"(r) : "D"((long)ends[0]), "S"(b), "d"(sizeof b) : "rcx", "r11", "memory");
+	return r;
+}
+
 static void numbers(void) {
 	printf("number with high bits %d\n", raw(0xabcdef0000000000UL | SYS_getpid, 0) == getpid());
 	printf("close %ld\n", raw(1UL << 32 | SYS_close, -1));
 	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
+	printf("restarted %ld\n", interrupted());
 	printf("registrations %ld\n", syscall(SYS_membarrier, 16, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
 }
 
