@@ -94,7 +94,7 @@ static void numbers(void) {
 	printf("close %ld\n", raw(1UL << 32 | SYS_close, -1));
 	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
 	printf("restarted %ld\n", interrupted());
-	printf("registrations %ld\n", syscall(SYS_membarrier, 16, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
+	printf("registrations %ld\n", syscall(SYS_membarrier, 64, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
 }
 
 static volatile int word;
