@@ -37,7 +37,8 @@ func Access(f *amd64.Frame) mem.Access {
 
 // Hopeless reports whether the access that caused the page fault in f always fails: a present page does not permit the access,
 // although the processor made it with the privileges of ring 0. Ring 3 causes such accesses by instructions that use descriptor
-// tables. QEMU 7.2 also executes LRET and IRET of ring 3 with them, and with SMAP they fail on each page of the program.
+// tables. QEMU 7.2 also executes LRET, IRET and far CALL of ring 3 with them, and with SMAP they fail on each page of the program.
+// On pages of the kernel they succeed.
 func Hopeless(f *amd64.Frame) bool { return f.Code&(present|user) == present }
 
 // Page returns the signal for the result of a page fault. ok is false if the result causes no signal.
