@@ -159,13 +159,15 @@ func (t *Task) serve() {
 	t.registers.AX = n // execve has replaced the thread of the machine
 }
 
-// serveHooked executes a system call of a thread with a tracer or a filter.
-func (t *Task) serveHooked(number uint64) {
-	if number, ok := t.enterCall(number); ok {
+// serveHooked executes a system call of a thread with a tracer or a filter. It returns false if one of them prevents the call.
+func (t *Task) serveHooked(number uint64) bool {
+	number, ok := t.enterCall(number)
+	if ok {
 		t.rearm() // during the stop, the task has received from interrupt, perhaps the value for another request
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
+	return ok
 }
 
 // execute executes the system call with a number, and stores its result in the registers.
@@ -226,7 +228,7 @@ func (t *Task) vsyscall(addr uint64) bool {
 	}
 	t.registers.AX, t.registers.IP = number, back
 	t.registers.SP += 8
-	if t.serve(); int64(t.registers.AX) == -int64(linux.EFAULT) {
+	if t.rearm(); t.serveHooked(number) && int64(t.registers.AX) == -int64(linux.EFAULT) {
 		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	}
 	return true

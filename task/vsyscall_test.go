@@ -33,3 +33,24 @@ func TestVsyscall(t *testing.T) {
 	})
 	is(t, "status", int64(status), 3<<8)
 }
+
+// The error EFAULT of a filter is the result of the call, and no signal is sent.
+func TestVsyscallFiltered(t *testing.T) {
+	const filterAt, programAt = dataAt + 0x100, dataAt + 0x200
+	status := run(t, func(u *user) {
+		le := binary.LittleEndian
+		instruction := func(b []byte, code uint16, otherwise byte, k uint32) []byte {
+			return le.AppendUint32(append(le.AppendUint16(b, code), 0, otherwise), k)
+		}
+		b := instruction(nil, 0x20, 0, 0)           // load the number of the call
+		b = instruction(b, 0x15, 1, linux.SYS_TIME) // unless it is time, skip one instruction
+		b = instruction(b, 0x06, 0, linux.SECCOMP_RET_ERRNO|uint32(linux.EFAULT))
+		b = instruction(b, 0x06, 0, linux.SECCOMP_RET_ALLOW)
+		u.store(programAt, b)
+		u.store(filterAt, le.AppendUint64(le.AppendUint64(nil, uint64(len(b)/8)), programAt))
+		is(t, "seccomp", u.call(linux.SYS_SECCOMP, linux.SECCOMP_SET_MODE_FILTER, 0, filterAt), 0)
+		is(t, "filtered", enterVsyscall(u, Fault, amd64.VectorPage), failed(linux.EFAULT))
+		exit(u, 3)
+	})
+	is(t, "status", int64(status), 3<<8)
+}
