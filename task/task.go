@@ -206,12 +206,12 @@ func (t *Task) fault() {
 	t.countFault()
 	if access := trap.Access(f); access == mem.Fetch && addr == f.IP && t.vsyscall(addr) {
 		return
+	} else if trap.Hopeless(f, addr, t.memory()) {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	} else if result := t.memory().Fault(addr, access); result.Result == mem.NoMemory {
 		t.exhausted()
 	} else if i, ok := trap.Page(result.Result, addr); ok {
 		t.force(i)
-	} else if trap.Hopeless(f) {
-		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	}
 }
 
