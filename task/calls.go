@@ -194,7 +194,7 @@ func (t *Task) sendOwn(n signal.Number) {
 // restartOf returns whether, and in which cases, a call is made again after a signal has interrupted it.
 // second is its second argument.
 func restartOf(number, second uint64) signal.Interrupted {
-	switch number {
+	switch number &= 1<<32 - 1; number {
 	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
 		return signal.Restartable
 	case linux.SYS_FUTEX:

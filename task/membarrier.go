@@ -25,9 +25,10 @@ func membarrier(t *Task, a call.Args) (uint64, linux.Errno) {
 		return barriers, 0
 	case getRegistrations:
 		return uint64(own.barriers.Load() * 2), 0 // the values of the commands that registered
-	case linux.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
-		linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE:
+	case linux.MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED:
 		own.barriers.Or(command / 2) // the value of the command for which it registers
+	case linux.MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE:
+		own.barriers.Or(command/2 | linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED)
 	case linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED, linux.MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE:
 		if own.barriers.Load()&command == 0 {
 			return 0, linux.EPERM

@@ -159,13 +159,15 @@ func (t *Task) serve() {
 	t.registers.AX = n // execve has replaced the thread of the machine
 }
 
-// serveHooked executes a system call of a thread with a tracer or a filter.
-func (t *Task) serveHooked(number uint64) {
-	if number, ok := t.enterCall(number); ok {
+// serveHooked executes a system call of a thread with a tracer or a filter. It returns false if one of them prevents the call.
+func (t *Task) serveHooked(number uint64) bool {
+	number, ok := t.enterCall(number)
+	if ok {
 		t.rearm() // during the stop, the task has received from interrupt, perhaps the value for another request
 		t.execute(number)
 	}
 	trace.LeaveCall(traceTask{t})
+	return ok
 }
 
 // execute executes the system call with a number, and stores its result in the registers.
@@ -204,12 +206,12 @@ func (t *Task) fault() {
 	t.countFault()
 	if access := trap.Access(f); access == mem.Fetch && addr == f.IP && t.vsyscall(addr) {
 		return
+	} else if trap.Hopeless(f, addr, t.memory()) {
+		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	} else if result := t.memory().Fault(addr, access); result.Result == mem.NoMemory {
 		t.exhausted()
 	} else if i, ok := trap.Page(result.Result, addr); ok {
 		t.force(i)
-	} else if trap.Hopeless(f) {
-		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	}
 }
 
@@ -226,7 +228,7 @@ func (t *Task) vsyscall(addr uint64) bool {
 	}
 	t.registers.AX, t.registers.IP = number, back
 	t.registers.SP += 8
-	if t.serve(); int64(t.registers.AX) == -int64(linux.EFAULT) {
+	if t.rearm(); t.serveHooked(number) && int64(t.registers.AX) == -int64(linux.EFAULT) {
 		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	}
 	return true
@@ -245,7 +247,9 @@ func (t *Task) exhausted() {
 // exception sends the signal for an exception of the processor.
 func (t *Task) exception() {
 	f := t.registers
-	if f.Vector != amd64.VectorDebug {
+	if f.Vector == amd64.VectorProtection && t.vsyscall(f.IP) {
+		return // the machine does not enter ring 3 at an address of the vsyscall page
+	} else if f.Vector != amd64.VectorDebug {
 		t.force(trap.Exception(f))
 	} else if i, ok := trace.DebugTrap(traceTask{t}, f.IP); ok {
 		t.force(i)

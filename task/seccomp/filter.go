@@ -34,7 +34,7 @@ func (f *Filter) IsStrict() bool { return f != nil && f.strict }
 
 // StrictAllows reports whether a thread in strict mode may make a system call.
 func StrictAllows(number uint64) bool {
-	switch number {
+	switch uint32(number) {
 	case linux.SYS_READ, linux.SYS_WRITE, linux.SYS_EXIT, linux.SYS_RT_SIGRETURN:
 		return true
 	}

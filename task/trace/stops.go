@@ -523,7 +523,7 @@ func Filtered(t Thread, number uint64, data uint32) (uint64, bool) {
 	code := eventCode(linux.PTRACE_EVENT_SECCOMP)
 	stop(t, code, stopInfo(t, linux.SIGTRAP, code))
 	x.InCall = x.calls
-	return x.Number, int64(x.Number) >= 0 && !t.Process().Ending()
+	return x.Number, int32(x.Number) >= 0 && !t.Process().Ending()
 }
 
 // Unjoin makes each traced thread report the next stop of its process. The caller holds the lock of System.

@@ -35,10 +35,27 @@ func Access(f *amd64.Frame) mem.Access {
 	return mem.Load
 }
 
-// Hopeless reports whether the access that caused the page fault in f always fails: a present page does not permit the access,
-// although the processor made it with the privileges of ring 0. Ring 3 causes such accesses by instructions that use descriptor
-// tables. QEMU 7.2 also executes LRET and IRET of ring 3 with them, and with SMAP they fail on each page of the program.
-func Hopeless(f *amd64.Frame) bool { return f.Code&(present|user) == present }
+// Memory is the memory of a process. Its methods return false if the page tables do not permit ring 3 the access.
+type Memory interface {
+	Load(addr uint64) (value uint32, ok bool)
+	CompareAndSwap(addr uint64, old, value uint32) (found uint32, ok bool)
+}
+
+// Hopeless reports whether the access that caused the page fault in f fails again if it is repeated: a present page did not permit
+// it, although the processor made it with the privileges of ring 0, and the page tables permit ring 3 the access. Ring 3 causes such
+// accesses by instructions that use descriptor tables. QEMU 7.2 also executes LRET, IRET and far CALL of ring 3 with the privileges
+// of ring 0. With SMAP they fail on each page of the program. On pages of the kernel they succeed.
+func Hopeless(f *amd64.Frame, addr uint64, m Memory) (hopeless bool) {
+	if f.Code&(present|user) != present {
+		return false
+	}
+	if word := addr &^ 3; Access(f) == mem.Store {
+		_, hopeless = m.CompareAndSwap(word, 0, 0)
+	} else {
+		_, hopeless = m.Load(word)
+	}
+	return hopeless
+}
 
 // Page returns the signal for the result of a page fault. ok is false if the result causes no signal.
 func Page(r mem.Result, addr uint64) (i signal.Info, ok bool) {

@@ -209,7 +209,9 @@ static void traced(void)
 	raise(SIGSTOP);
 	filter(SYS_getppid, SECCOMP_RET_TRACE | 55, 0);
 	long a = syscall(SYS_getppid), b = syscall(SYS_getppid);
-	_exit(a == getpid() && b == -1 && errno == ENOSYS ? 21 : 22);
+	int prevented = b == -1 && errno == ENOSYS;
+	long c = syscall(SYS_getppid);
+	_exit(a == getpid() && prevented && c == a ? 21 : 22);
 }
 
 static void tracer(void)
@@ -221,7 +223,8 @@ static void tracer(void)
 		traced();
 	waitpid(p, &s, 0);
 	ptrace(PTRACE_SETOPTIONS, p, 0, PTRACE_O_TRACESECCOMP);
-	for (int i = 0; i < 2; i++) {
+	static const unsigned long numbers[] = {SYS_getpid, -1, 1UL << 63 | SYS_getpid};
+	for (int i = 0; i < 3; i++) {
 		struct user_regs_struct r;
 		unsigned long message;
 		ptrace(PTRACE_CONT, p, 0, 0);
@@ -231,7 +234,7 @@ static void tracer(void)
 		struct __ptrace_syscall_info info;
 		long size = ptrace(PTRACE_GET_SYSCALL_INFO, p, sizeof info, &info);
 		printf("status %x message %lu call %lld rax %lld, info %ld op %d %u\n", s, message, (long long)r.orig_rax, (long long)r.rax, size, info.op, info.seccomp.ret_data);
-		r.orig_rax = i ? -1 : SYS_getpid;
+		r.orig_rax = numbers[i];
 		ptrace(PTRACE_SETREGS, p, 0, &r);
 	}
 	ptrace(PTRACE_CONT, p, 0, 0);

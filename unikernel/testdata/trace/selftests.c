@@ -1,4 +1,5 @@
-// Differences that the selftests of Linux found: the vsyscall page, system call numbers with high bits, a wake of zero waiters,
+// Differences that the selftests of Linux found: the vsyscall page, also entered by
+// a handler or with the trap flag, system call numbers with high bits, a wake of zero waiters,
 // far returns, /proc/PID/fdinfo, and files without a name that are open with O_PATH.
 #define _GNU_SOURCE
 #include <linux/futex.h>
@@ -35,9 +36,56 @@ static void vsyscalls(void) {
 	printf("getcpu %d %d\n", r, cpu < 64 && node == 0);
 }
 
+// enter is the handler of a signal that continues in the vsyscall page, with a return address on the stack.
+static void enter(int n, siginfo_t *info, void *context) {
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	r[REG_RSP] -= 8;
+	*(greg_t *)r[REG_RSP] = r[REG_RIP];
+	r[REG_RDI] = 0;
+	r[REG_RIP] = VSYSCALL + 0x400;
+}
+
+static volatile int inPage; // number of debug exceptions in the vsyscall page
+
+static void count(int n, siginfo_t *info, void *context) {
+	inPage += (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] >= VSYSCALL;
+}
+
+static void entered(void) {
+	struct sigaction a = {.sa_sigaction = enter, .sa_flags = SA_SIGINFO};
+	long before = time(0), r = SYS_kill, process = getpid();
+	sigaction(SIGUSR2, &a, 0);
+	asm volatile("syscall" : "+a"(r), "+D"(process) : "S"(SIGUSR2) : "rcx", "r11", "memory");
+	printf("entered by a handler %d\n", r >= before);
+
+	long (*vtime)(long *) = (void *)(VSYSCALL + 0x400);
+	a.sa_sigaction = count;
+	sigaction(SIGTRAP, &a, 0);
+	asm volatile("pushfq; orl $0x100, (%%rsp); popfq" ::: "cc", "memory");
+	r = vtime(0);
+	asm volatile("pushfq; andl $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+	printf("with the trap flag %d %d\n", r >= before, inPage);
+}
+
 static long raw(unsigned long number, long a) {
 	long r;
 	asm volatile("syscall" : "=a"(r) : "a"(number), "D"(a) : "rcx", "r11", "memory");
+	return r;
+}
+
+static int ends[2];
+
+static void alarmed(int n) { write(ends[1], "x", 1); }
+
+// interrupted reads from a pipe until a handler with SA_RESTART writes to it. It returns the result of read.
+static long interrupted(void) {
+	struct sigaction a = {.sa_handler = alarmed, .sa_flags = SA_RESTART};
+	char b[8];
+	long r = 1UL << 32 | SYS_read;
+	pipe(ends);
+	sigaction(SIGALRM, &a, 0);
+	ualarm(100000, 0);
+	asm volatile("syscall" : "+a"(r) : "D"((long)ends[0]), "S"(b), "d"(sizeof b) : "rcx", "r11", "memory");
 	return r;
 }
 
@@ -45,7 +93,8 @@ static void numbers(void) {
 	printf("number with high bits %d\n", raw(0xabcdef0000000000UL | SYS_getpid, 0) == getpid());
 	printf("close %ld\n", raw(1UL << 32 | SYS_close, -1));
 	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
-	printf("registrations %ld\n", syscall(SYS_membarrier, 16, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
+	printf("restarted %ld\n", interrupted());
+	printf("registrations %ld\n", syscall(SYS_membarrier, 64, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
 }
 
 static volatile int word;
@@ -135,6 +184,7 @@ int main(void) {
 	descriptors();
 	pathOnly();
 	vsyscalls();
+	entered();
 	numbers();
 	wakes();
 	fault("execute", execute, 0);
