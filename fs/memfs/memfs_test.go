@@ -14,6 +14,9 @@ import (
 
 func TestFileSystem(t *testing.T) {
 	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+	t.Run("files opened as a path", func(t *testing.T) {
+		fstest.TestPathOnly(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10, Files: 3}) })
+	})
 	t.Run("trusted attributes", func(t *testing.T) {
 		fstest.TestTrusted(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
 		fstest.TestACL(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10}) })
