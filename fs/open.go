@@ -16,6 +16,9 @@ func (v *View) Open(at Place, path string, flags Flags, mode Mode) (*File, error
 	return o.file(), nil
 }
 
+// mostRaces is the maximum number of lookups of an open with Create.
+const mostRaces = 16
+
 // OpenTo is like Open, but the caller allocates the File, and calls its method Init with o.
 func (v *View) OpenTo(o *Opening, at Place, path string, flags Flags, mode Mode) error {
 	switch {
@@ -27,7 +30,14 @@ func (v *View) OpenTo(o *Opening, at Place, path string, flags Flags, mode Mode)
 		return linux.EINVAL
 	}
 	if flags&Create != 0 {
-		return v.openOrCreate(o, at, path, flags, mode)
+		// If a file loses its last name before it is opened, the name is looked up again: O_CREAT does not report such a race.
+		for range mostRaces {
+			*o = Opening{}
+			if err := v.openOrCreate(o, at, path, flags, mode); err != linux.ENOENT || o.place.Node == nil {
+				return err
+			}
+		}
+		return linux.ENOENT
 	}
 	w := walker{View: v, target: target{dir: at}}
 	if err := w.resolve(path, lastLink(flags&NoFollow == 0)); err != nil {
@@ -143,12 +153,11 @@ func (v *View) create(o *Opening, t target, flags Flags, mode Mode) error {
 	if err != nil {
 		return err
 	}
-	h, err := node.Open(flags)
-	if err != nil {
+	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), asked: flags}
+	if o.handle, err = node.Open(flags); err != nil {
 		return err
 	}
 	v.Tree.notifyName(dir, t.name, node, Created)
-	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), handle: h, asked: flags}
 	o.notify(Opened)
 	return nil
 }

@@ -32,7 +32,7 @@ func (p *Process) TimerFDSet(fd, flags int, s TimerSetting) (TimerSetting, Errno
 	if errno != 0 {
 		return TimerSetting{}, errno
 	}
-	return t.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0)
+	return t.Set(s, flags)
 }
 
 // TimerFDGet implements timerfd_gettime(2). Errors: EBADF, EINVAL.

@@ -37,5 +37,6 @@ func TestFileSystem(t *testing.T) {
 	}
 	fstest.TestNames(t, names, checked)
 	t.Run("trusted attributes", func(t *testing.T) { fstest.TestTrusted(t, checked) })
+	t.Run("files opened as a path", func(t *testing.T) { fstest.TestPathOnly(t, checked) })
 	t.Run("access control lists", func(t *testing.T) { fstest.TestACL(t, checked) })
 }

@@ -25,6 +25,7 @@ type file struct {
 	seals    fs.Seals
 	nameless bool // the file has no name: its content is freed with the last handle
 	nameable bool // the file has no name, but may get a first name
+	freed    bool // retire has freed everything
 }
 
 // SetContent sets the content of a file in memory that has not been written. The content may lie elsewhere, such as in a
@@ -42,12 +43,17 @@ func SetContent(n fs.Node, content []byte) error {
 	return nil
 }
 
-// Open implements fs.Node.
-func (f *file) Open(fs.Flags) (fs.Handle, error) {
+// Open implements fs.Node. Errors: ENOENT if the file has gone since the caller found it.
+func (f *file) Open(flags fs.Flags) (fs.Handle, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.freed {
+		return nil, linux.ENOENT
+	}
 	f.handles++
-	f.enterCache()
+	if flags&fs.PathOnly == 0 {
+		f.enterCache()
+	}
 	return handle{f}, nil
 }
 
@@ -87,6 +93,7 @@ func (f *file) retire() {
 		f.dropXattrs()
 		f.xattrs.values = nil
 		f.system.files.Add(-1)
+		f.freed = true
 	}
 }
 

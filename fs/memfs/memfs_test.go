@@ -14,6 +14,9 @@ import (
 
 func TestFileSystem(t *testing.T) {
 	fstest.Test(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
+	t.Run("files opened as a path", func(t *testing.T) {
+		fstest.TestPathOnly(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10, Files: 3}) })
+	})
 	t.Run("trusted attributes", func(t *testing.T) {
 		fstest.TestTrusted(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{}) })
 		fstest.TestACL(t, func(*testing.T) fs.FileSystem { return memfs.New(memfs.Config{Bytes: 64 << 10}) })
@@ -175,6 +178,55 @@ func BenchmarkWrite(b *testing.B) {
 	for b.Loop() {
 		f.WriteAt(p, 0)
 	}
+}
+
+// A file that has neither name nor handle cannot be opened, and is counted once when it goes.
+func TestOpenOfGoneFile(t *testing.T) {
+	m := memfs.New(memfs.Config{Files: 3})
+	v := fs.NewView(fs.NewTree(m))
+	f, err := v.Open(v.Dir, "f", fs.ReadWrite|fs.Create, 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	if err := v.Unlink(v.Dir, "f"); err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []fs.Flags{fs.ReadOnly, fs.PathOnly} {
+		h, err := f.Place().Node.Open(flags)
+		if err != linux.ENOENT {
+			t.Errorf("flags %#x: %v, want ENOENT", flags, err)
+		}
+		if err == nil {
+			h.Close()
+		}
+	}
+	if free := m.Usage().FilesFree; free != 2 {
+		t.Errorf("%d files are free, want 2", free)
+	}
+}
+
+// An open with PathOnly leaves the content outside the page cache.
+func TestPathOnlyOpenEntersNoCache(t *testing.T) {
+	source := new(memfs.Source)
+	v := newView(memfs.Config{Source: source})
+	f, err := v.Open(v.Root, "f", fs.ReadWrite|fs.Create, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write([]byte("content"))
+	memory := memtest.NewMemory(1)
+	pages := cache.New(memory, cache.Limits{})
+	source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+	path, err := v.Open(v.Root, "f", fs.PathOnly, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := f.Handle().(fs.Paged).Content(); c != nil || memory.Used() != 0 {
+		t.Errorf("the content is in the page cache: %v, %d pages", c, memory.Used())
+	}
+	path.Close()
+	f.Close()
 }
 
 // With a page cache, the file system behaves the same, and frees all pages in the end.

@@ -45,8 +45,9 @@ type item struct {
 	itemKey
 	set   *Set
 	watch file.Watch
+	// event is read with set.mu or set.ready.mu locked, and written with both locked.
+	event Event
 	// Guarded by set.ready.mu:
-	event  Event
 	queued bool // the item is on the ready list
 	reuses uint // how often Add has used the item again
 	gone   bool // the file has been closed, or the item has been removed from the set
@@ -92,15 +93,29 @@ func (r *readyList) recycle(items []*item) {
 // Name implements file.Named.
 func (e *Set) Name() string { return "anon_inode:[eventpoll]" }
 
-// Details implements file.Detailed.
+// mostDetails is the maximum number of items that Details shows. A process may have a million descriptors, and each open file
+// fdinfo keeps its text.
+const mostDetails = 16384
+
+// Details implements file.Detailed. It does not lock the ready list, whose lock the network takes, and holds mu only while it
+// copies the items.
 func (e *Set) Details() string {
+	type registration struct {
+		fd    int
+		event Event
+	}
+	var all []registration
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ready.mu.Lock()
-	defer e.ready.mu.Unlock()
-	var b strings.Builder
 	for it := range e.items.all() {
-		fmt.Fprintf(&b, "tfd: %8d events: %8x data: %16x\n", it.fd, it.event.Events|uint32(file.PollAlways), it.event.Data)
+		if len(all) == mostDetails {
+			break
+		}
+		all = append(all, registration{it.fd, it.event})
+	}
+	e.mu.Unlock()
+	var b strings.Builder
+	for _, r := range all {
+		fmt.Fprintf(&b, "tfd: %8d events: %8x data: %16x\n", r.fd, r.event.Events|uint32(file.PollAlways), r.event.Data)
 	}
 	return b.String()
 }

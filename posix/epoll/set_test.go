@@ -2,8 +2,10 @@ package epoll
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"loam/abi/linux"
 	"loam/internal/race"
@@ -222,6 +224,35 @@ func TestItems(t *testing.T) {
 	}
 	if n != 1 {
 		t.Errorf("%d items, want 1", n)
+	}
+}
+
+// The lines of fdinfo are made without the lock of the ready list, which a notification of a file needs.
+func TestDetailsBlockNoNotice(t *testing.T) {
+	e, _, _ := newSet(t, 2, uint32(file.PollIn))
+	made := make(chan string, 1)
+	e.ready.mu.Lock()
+	go func() { made <- e.Details() }()
+	select {
+	case text := <-made:
+		const want = "tfd:        0 events:       59 data:                0\ntfd:        1 events:       59 data:                1\n"
+		if text != want {
+			t.Errorf("%q, want %q", text, want)
+		}
+	case <-time.After(time.Minute):
+		t.Error("Details waits for the lock of the ready list")
+	}
+	e.ready.mu.Unlock()
+}
+
+// The text of fdinfo is bounded.
+func TestDetailsAreBounded(t *testing.T) {
+	e := &Set{}
+	for fd := range mostDetails + 10 {
+		e.items.add(&item{itemKey: itemKey{fd: fd}})
+	}
+	if n := strings.Count(e.Details(), "\n"); n != mostDetails {
+		t.Errorf("%d lines, want %d", n, mostDetails)
 	}
 }
 

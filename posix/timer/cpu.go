@@ -73,7 +73,7 @@ func (t *cpuTimer) setting(now time.Duration) Setting {
 	return s
 }
 
-func (t *cpuTimer) Set(s Setting, absolute bool) (Setting, linux.Errno) {
+func (t *cpuTimer) Set(s Setting, flags int) (Setting, linux.Errno) {
 	now, ok := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -87,7 +87,7 @@ func (t *cpuTimer) Set(s Setting, absolute bool) (Setting, linux.Errno) {
 	t.stop()
 	t.interval = spanOf(s.Interval)
 	if at := spanOf(s.Value); at != 0 {
-		if t.at = at; !absolute {
+		if t.at = at; flags&linux.TFD_TIMER_ABSTIME == 0 {
 			t.at += now
 		}
 		t.seen, t.pause = now, leastLook

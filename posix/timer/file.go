@@ -23,7 +23,7 @@ type File struct {
 
 	mu       sync.Mutex    // guards the fields below
 	at       time.Time     // time of the first expiration that has not been read; zero: the timer is disarmed
-	absolute bool          // the last setting was absolute
+	flags    int           // TFD_TIMER_* flags of the last setting
 	interval time.Duration // 0: the timer expires once
 	bell     *time.Timer   // calls ring; nil until the timer is first armed
 	closed   bool          // the timer can no longer be armed
@@ -67,11 +67,8 @@ func (t *File) Details() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	left, flags := t.left(now), 0
-	if t.absolute {
-		flags = linux.TFD_TIMER_ABSTIME
-	}
-	return fmt.Sprintf("clockid: %d\nticks: %d\nsettime flags: 0%o\nit_value: (%d, %d)\nit_interval: (%d, %d)\n", t.id, t.expired(now), flags,
+	left := t.left(now)
+	return fmt.Sprintf("clockid: %d\nticks: %d\nsettime flags: 0%o\nit_value: (%d, %d)\nit_interval: (%d, %d)\n", t.id, t.expired(now), t.flags,
 		left.Value.Sec, left.Value.Nsec, left.Interval.Sec, left.Interval.Nsec)
 }
 
@@ -145,9 +142,9 @@ func (t *File) Get() Setting {
 	return t.left(time.Now())
 }
 
-// Set arms or disarms the timer and returns the previous setting. With absolute, Value is a time of the
-// timer's clock. Errors: EINVAL after Close.
-func (t *File) Set(s Setting, absolute bool) (old Setting, errno linux.Errno) {
+// Set arms or disarms the timer and returns the previous setting. With TFD_TIMER_ABSTIME in flags, Value is a time of the
+// timer's clock; TFD_TIMER_CANCEL_ON_SET has no effect. Errors: EINVAL after Close.
+func (t *File) Set(s Setting, flags int) (old Setting, errno linux.Errno) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -156,12 +153,12 @@ func (t *File) Set(s Setting, absolute bool) (old Setting, errno linux.Errno) {
 	now := time.Now()
 	old = t.left(now)
 	t.disarm()
-	t.at, t.interval, t.absolute = time.Time{}, spanOf(s.Interval), absolute
+	t.at, t.interval, t.flags = time.Time{}, spanOf(s.Interval), flags
 	value := spanOf(s.Value)
 	switch {
 	case value == 0:
 		return old, 0
-	case !absolute:
+	case flags&linux.TFD_TIMER_ABSTIME == 0:
 		t.at = now.Add(value)
 	case t.id == linux.CLOCK_REALTIME, t.id == linux.CLOCK_TAI:
 		t.at = time.Unix(0, int64(value)) // a time without a monotonic reading, so that it is compared with the wall clock

@@ -102,7 +102,7 @@ type Event struct {
 type signalTimer struct {
 	clock interface {
 		// Set returns the previous setting. Errors: EINVAL after Close, ESRCH if the clock has disappeared.
-		Set(s Setting, absolute bool) (Setting, linux.Errno)
+		Set(s Setting, flags int) (Setting, linux.Errno)
 		Get() Setting
 		Close()
 	}
@@ -171,7 +171,7 @@ func (all *Set) SetInterval(which int, s Setting) (Setting, linux.Errno) {
 		}
 		all.interval[which] = t
 	}
-	return t.clock.Set(s, false)
+	return t.clock.Set(s, 0)
 }
 
 // GetInterval implements getitimer(2). Errors: EINVAL.
@@ -244,7 +244,7 @@ func (all *Set) SetTime(id int32, flags int, s Setting) (Setting, linux.Errno) {
 	case !Valid(s):
 		return Setting{}, linux.EINVAL
 	}
-	return t.clock.Set(s, flags&linux.TFD_TIMER_ABSTIME != 0) // TIMER_ABSTIME and TFD_TIMER_ABSTIME have the same value
+	return t.clock.Set(s, flags) // TIMER_ABSTIME and TFD_TIMER_ABSTIME have the same value
 }
 
 // GetTime implements timer_gettime(2). Errors: EINVAL.

@@ -1,6 +1,7 @@
 package timer
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -86,7 +87,7 @@ func TestSetTimeDuringDelete(t *testing.T) {
 			id := create(t, all, c)
 			found, _ := all.timer(id)
 			all.Delete(id)
-			if _, errno := found.clock.Set(once(time.Second), false); errno != linux.EINVAL {
+			if _, errno := found.clock.Set(once(time.Second), 0); errno != linux.EINVAL {
 				t.Errorf("clock %d: %v, want EINVAL", c, errno)
 			}
 		}
@@ -141,4 +142,20 @@ func TestClockOfBusyThread(t *testing.T) {
 			t.Errorf("%d signals, %d reads, want 1 and 2", len(sent), clock.reads.Load())
 		}
 	})
+}
+
+// The lines of fdinfo have the flags of the last setting.
+func TestDetails(t *testing.T) {
+	f := NewFile(linux.CLOCK_REALTIME, nil)
+	defer f.Close()
+	const both = linux.TFD_TIMER_ABSTIME | linux.TFD_TIMER_CANCEL_ON_SET
+	for _, flags := range []int{0, linux.TFD_TIMER_ABSTIME, both, 0} {
+		if _, errno := f.Set(Setting{}, flags); errno != 0 {
+			t.Fatal(errno)
+		}
+		want := fmt.Sprintf("clockid: 0\nticks: 0\nsettime flags: 0%o\nit_value: (0, 0)\nit_interval: (0, 0)\n", flags)
+		if got := f.Details(); got != want {
+			t.Errorf("flags %d: %q, want %q", flags, got, want)
+		}
+	}
 }
