@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loam/abi/linux"
@@ -132,45 +133,51 @@ func forCork(t *testing.T, f func(corkTester)) {
 
 // A datagram is not held back if the send buffer is full. One that is held back is sent, even if the buffer became full.
 func TestCorkedSendsWaitForRoom(t *testing.T) {
-	n, far := corkNetwork(t)
-	c := corkTester{t, n, linux.AF_INET}
-	s := c.socket()
-	to := c.name(netip.MustParseAddrPort("192.0.2.1:7"))
-	c.set(s, linux.SOL_SOCKET, linux.SO_SNDBUF, 20000)
-	data, want := make([]byte, 1000), 0
-	for {
-		n, errno := s.Send(data, socket.Outgoing{To: to})
-		if errno == linux.EAGAIN {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		n, far := corkNetwork(t)
+		c := corkTester{t, n, linux.AF_INET}
+		s := c.socket()
+		to := c.name(netip.MustParseAddrPort("192.0.2.1:7"))
+		c.set(s, linux.SOL_SOCKET, linux.SO_SNDBUF, 20000)
+		data, want := make([]byte, 1000), 0
+		for full := false; ; {
+			n, errno := s.Send(data, socket.Outgoing{To: to})
+			if errno == linux.EAGAIN && full {
+				break
+			}
+			if full = errno == linux.EAGAIN; full {
+				synctest.Wait() // until the stack moves no more datagrams from the buffer to the link
+				continue
+			}
+			c.check(errno, 0, "send")
+			want += n
 		}
-		c.check(errno, 0, "send")
-		want += n
-	}
-	c.send(s, to, "more", more, linux.EAGAIN)
-	c.cork(s, 1)
-	c.send(s, to, "corked", 0, linux.EAGAIN)
-	got := 0
-	drain := func() {
-		fs := make([]*link.Frame, 4)
-		n, err := far.Queues()[0].Recv(fs)
-		if err != nil {
-			t.Fatal(err)
+		c.send(s, to, "more", more, linux.EAGAIN)
+		c.cork(s, 1)
+		c.send(s, to, "corked", 0, linux.EAGAIN)
+		got := 0
+		drain := func() {
+			fs := make([]*link.Frame, 4)
+			n, err := far.Queues()[0].Recv(fs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range fs[:n] {
+				got += f.Len() - wire.IPv4MinLen - wire.UDPLen
+				f.Free()
+			}
 		}
-		for _, f := range fs[:n] {
-			got += f.Len() - wire.IPv4MinLen - wire.UDPLen
-			f.Free()
+		for s.Events()&file.PollOut == 0 {
+			drain()
 		}
-	}
-	for s.Events()&file.PollOut == 0 {
-		drain()
-	}
-	c.send(s, to, "corked", 0, 0)
-	want += len("corked")
-	c.set(s, linux.SOL_SOCKET, linux.SO_SNDBUF, 0) // the minimum, less than what is in the buffer
-	c.cork(s, 0)
-	for got < want {
-		drain()
-	}
+		c.send(s, to, "corked", 0, 0)
+		want += len("corked")
+		c.set(s, linux.SOL_SOCKET, linux.SO_SNDBUF, 0) // the minimum, less than what is in the buffer
+		c.cork(s, 0)
+		for got < want {
+			drain()
+		}
+	})
 }
 
 // The error of an earlier datagram is returned by the send whose data would be held back.
