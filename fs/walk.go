@@ -232,6 +232,17 @@ func (w *walker) glances(bare bool) bool {
 // end records the last name of the path.
 func (w *walker) end(name string, slash bool) { w.last, w.name, w.slash = named, name, slash }
 
+// arrive ends the walk at a place, if the name is the last one, or continues there.
+func (w *walker) arrive(p Place, name string, slash, last bool) (done bool) {
+	if last {
+		w.place = p
+		w.end(name, slash)
+		return true
+	}
+	w.dir, w.last = p, named
+	return false
+}
+
 // reach continues at the file with a name in the current directory, across a mount. Errors: EXDEV.
 func (w *walker) reach(p Place, name string, slash, last bool) (done bool, err error) {
 	if p.mount.covered.Load() {
@@ -240,13 +251,7 @@ func (w *walker) reach(p Place, name string, slash, last bool) (done bool, err e
 			return true, err
 		}
 	}
-	if last {
-		w.place = p
-		w.end(name, slash)
-		return true, nil
-	}
-	w.dir, w.last = p, named
-	return false, nil
+	return w.arrive(p, name, slash, last), nil
 }
 
 // through continues at the file to which a symbolic link leads.
@@ -259,13 +264,7 @@ func (w *walker) through(link Link, name string, slash, last bool) (done bool, e
 	if err != nil {
 		return true, err
 	}
-	if last {
-		w.place = place
-		w.end(name, slash)
-		return true, nil
-	}
-	w.dir, w.last = place, named
-	return false, nil
+	return w.arrive(place, name, slash, last), nil
 }
 
 // follow prepends the target of a symbolic link to the rest of the path.
