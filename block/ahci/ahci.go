@@ -5,8 +5,9 @@
 // registers.go, identify.go (the properties of a disk), ring.go (a request as a command, and
 // errors). The part that all controllers share is in block/controller.
 //
-// Each port with a disk is a separate block device. All ports share the controller's interrupt: the
-// goroutine hba.loop passes each interrupt on to the ports that caused it.
+// Each port with a disk is a separate block device. All ports share the controller's interrupt: hba.distribute passes each interrupt
+// on to the ports that caused it. If the machine can call functions, its goroutine of interrupts runs distribute and takes the
+// completions of the ports. If not, hba.loop runs distribute, and wakes the loops of the ports.
 package ahci
 
 import (
@@ -135,6 +136,9 @@ func (h *hba) connect() error {
 	}
 	if err = h.f.MSI(m); err == nil {
 		h.interrupt, h.message = i, true
+		if c, ok := i.(driver.Caller); ok {
+			c.Call(h.distribute)
+		}
 		return nil
 	}
 	i.Close()
@@ -155,25 +159,28 @@ func (h *hba) loop() {
 	}
 }
 
-// distribute clears the controller's interrupt bits, then passes the interrupt to the ports, until no bit is
-// set. Section 5.5.3 has the other order. With that order, an event between the two steps is lost if the
-// controller latches events instead of following the state of its ports. The order here costs at most one
-// more read. If bits are still set after 64 rounds, distribute returns; the next interrupt calls it again.
+// distribute clears the interrupt reasons of the ports, then the controller's bits, and then wakes the ports (section 5.5.3). In the
+// other order, the controller would set a bit again at once, and send a second interrupt for each event. A command that
+// completes before its bit is cleared causes no further interrupt from a controller that latches events instead of following the
+// state of its ports. Its port sees it nevertheless, because it is woken afterwards.
 func (h *hba) distribute() {
-	const most = 64
-	for range most {
-		s := h.registers.Read32(regStatus)
-		if s == 0 || s == ^uint32(0) {
-			return
-		}
-		h.registers.Write32(regStatus, s)
-		for left := s; left != 0; left &= left - 1 {
-			h.mu.Lock()
-			p := h.ports[bits.TrailingZeros32(left)]
-			h.mu.Unlock()
-			if p != nil {
-				p.interrupted()
-			}
+	s := h.registers.Read32(regStatus)
+	if s == 0 || s == ^uint32(0) {
+		return
+	}
+	h.each(s, (*port).record)
+	h.registers.Write32(regStatus, s)
+	h.each(s, (*port).wake)
+}
+
+// each calls f for the ports in a bit mask that receive interrupts.
+func (h *hba) each(mask uint32, f func(*port)) {
+	for ; mask != 0; mask &= mask - 1 {
+		h.mu.Lock()
+		p := h.ports[bits.TrailingZeros32(mask)]
+		h.mu.Unlock()
+		if p != nil {
+			f(p)
 		}
 	}
 }

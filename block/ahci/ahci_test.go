@@ -57,7 +57,7 @@ func TestConformance(t *testing.T) {
 		"line":    func() *model.Controller { c := newModel(); c.NoMSI = true; return c },
 		"plain":   func() *model.Controller { c := newModel(); c.Plain = true; return c },
 	} {
-		for memory, options := range map[string][]virtio.Option{"": nil, ", copied": {virtio.Heapless}} {
+		for memory, options := range map[string][]virtio.Option{"": nil, ", copied": {virtio.Heapless}, ", called": {virtio.Calls}} {
 			t.Run(name+memory, func(t *testing.T) {
 				blocktest.Run(t, func(t testing.TB) block.Device { return open(t, make(), options...) }, blocktest.Allocates)
 			})
@@ -74,6 +74,40 @@ func TestDescribes(t *testing.T) {
 	if got := d.Info(); got != want || d.Queues() != 1 || d.Size() != size {
 		t.Errorf("%+v\nwant %+v\n%d queues, %d bytes", got, want, d.Queues(), d.Size())
 	}
+}
+
+// A request alone needs one interrupt, and three reads of registers: the controller's status, the port's status, and the active
+// commands.
+func TestAccesses(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) { // in fake time, opening reads the same registers each time
+			const n = 20
+			interrupts0, reads0 := accesses(t, plain, 0)
+			interrupts, reads := accesses(t, plain, n)
+			if interrupts -= interrupts0; interrupts != n {
+				t.Errorf("plain %v: %d requests cause %d interrupts", plain, n, interrupts)
+			}
+			if reads -= reads0; reads != 3*n {
+				t.Errorf("plain %v: %d requests read %d registers", plain, n, reads)
+			}
+		})
+	}
+}
+
+// accesses opens a disk, reads n times and closes it. It returns the numbers of interrupts, and of reads of registers.
+func accesses(t *testing.T, plain bool, n int) (interrupts, reads int) {
+	c := newModel()
+	c.Plain = plain
+	d := open(t, c)
+	for range n {
+		if err := blocktest.Do(d, 0, block.Request{Op: block.Read, Data: [][]byte{make([]byte, 512)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return c.Interrupts, c.Reads
 }
 
 // A write with FUA (force unit access) sets a bit in the command if the disk supports it; otherwise a flush follows
@@ -191,6 +225,7 @@ func TestStuck(t *testing.T) {
 func FuzzController(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 7}, []byte{}, uint8(0))
 	f.Add([]byte{1, 1, 7, 0, 3, 4}, []byte{106, 0, 200, 9}, uint8(3))
+	f.Add([]byte{1, 0, 7, 0, 3, 4}, []byte{}, uint8(8))
 	f.Fuzz(func(t *testing.T, lies, changes []byte, kind uint8) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newModel()
@@ -208,7 +243,11 @@ func FuzzController(f *testing.F) {
 					b[int(changes[i])*2%len(b)] = changes[i+1]
 				}
 			}
-			m, disks, _, err := try(c)
+			var options []virtio.Option
+			if kind&8 != 0 {
+				options = append(options, virtio.Calls)
+			}
+			m, disks, _, err := try(c, options...)
 			if err == nil {
 				for _, d := range disks {
 					blocktest.Exercise(d)

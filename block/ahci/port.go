@@ -26,8 +26,9 @@ type port struct {
 	stopped error         // why the port could not spin up its disk; nil: it could
 	stuck   bool          // the port did not stop, and may still use the memory that the driver gave it
 
-	c      chan struct{} // returned by C (see controller.Ring); interrupted sends to c without blocking
-	events atomic.Uint32 // interrupt reasons (bits of PxIS) that Take has not processed
+	c      chan struct{}          // returned by C (see controller.Ring); wake sends to c without blocking
+	called atomic.Pointer[func()] // called by wake instead; nil: there is no such function
+	events atomic.Uint32          // interrupt reasons (bits of PxIS) that Take has not processed
 
 	// The states of commands. Bit i is the command in slot i.
 	issued  uint32 // started by Start, and not yet returned by Take
@@ -38,6 +39,7 @@ type port struct {
 	done    uint32 // slots of commands that have completed and that Take has not yet returned, one bit each
 	failed  uint32 // slots in the field done whose commands failed
 	broken  bool   // a command has failed, and the port needs recovery
+	looked  bool   // Take has looked at the port since it last returned no command
 }
 
 func (p *port) at(register int) int           { return portsAt + p.number*portLen + register }
@@ -188,11 +190,19 @@ func (p *port) free() {
 	}
 }
 
-// interrupted records the port's interrupt reasons (PxIS), and wakes the loop of the port's queue.
-func (p *port) interrupted() {
+// record clears the port's interrupt reasons (PxIS), and keeps them for Take.
+func (p *port) record() {
 	v := p.read(portStatus)
 	p.write(portStatus, v)
 	p.events.Or(v)
+}
+
+// wake calls the function of Call, or wakes the loop of the port's queue.
+func (p *port) wake() {
+	if f := p.called.Load(); f != nil {
+		(*f)()
+		return
+	}
 	select {
 	case p.c <- struct{}{}:
 	default:

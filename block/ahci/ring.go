@@ -18,7 +18,14 @@ import (
 // C implements controller.Ring.
 func (p *port) C() <-chan struct{} { return p.c }
 
-// Acknowledge implements controller.Ring. It does nothing, because hba.loop acknowledges
+// Call implements driver.Caller. If the machine cannot call functions, interrupts are still sent to C.
+func (p *port) Call(f func()) {
+	if _, ok := p.hba.interrupt.(driver.Caller); ok {
+		p.called.Store(&f)
+	}
+}
+
+// Acknowledge implements controller.Ring. It does nothing, because hba.distribute acknowledges
 // interrupts.
 func (p *port) Acknowledge() {}
 
@@ -100,12 +107,14 @@ func (p *port) Take() (c controller.Completion, ok bool, fatal error) {
 	if p.broken {
 		p.broken = false
 		p.blame()
-	} else if p.done == 0 {
+	} else if p.done == 0 && !p.looked {
 		if err := p.look(); err != nil {
 			return c, false, err
 		}
+		p.looked = true // a command that completes from now on causes an interrupt
 	}
 	if p.done == 0 {
+		p.looked = false
 		return c, false, nil
 	}
 	c.Slot = bits.TrailingZeros32(p.done)
@@ -130,11 +139,23 @@ func (p *port) look() error {
 		}
 	}
 	p.broken = events&eventFailed != 0 // broken is set before the call of complete, which then issues no further command
-	p.complete(p.active &^ (p.read(portActive) | p.read(portIssue)))
+	p.complete(p.completed())
 	if p.broken {
 		return controller.ErrRecover
 	}
 	return nil
+}
+
+// completed returns the active commands that the disk has completed. A queued command is complete when its bit in PxSACT is
+// cleared, another one when its bit in PxCI is cleared (section 5.5.3).
+func (p *port) completed() (slots uint32) {
+	if q := p.active & p.queued; q != 0 {
+		slots = q &^ p.read(portActive)
+	}
+	if q := p.active &^ p.queued; q != 0 {
+		slots |= q &^ p.read(portIssue)
+	}
+	return slots
 }
 
 // checkLink returns an error if the disk was unplugged.

@@ -43,6 +43,10 @@ type Controller struct {
 	Flushed int                      // number of flushes, and of writes with FUA
 	Resets  int                      // number of resets of the link so far
 
+	// Numbers so far. They are read after the driver has closed the disk.
+	Interrupts int // messages and rises of the interrupt line
+	Reads      int // reads of registers
+
 	plug virtio.Plug
 
 	mu   sync.Mutex // guards the fields below
@@ -102,6 +106,7 @@ func (c *Controller) reset() {
 func (c *Controller) Read(at, width int) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.Reads++
 	if c.gone {
 		return ^uint64(0)
 	}
@@ -129,7 +134,7 @@ func (c *Controller) Write(at, width int, v64 uint64) {
 	case status, pStatus, pError:
 		c.regs[i] &^= v
 		if c.regs[pStatus]&c.regs[pEnable] != 0 {
-			c.regs[status] |= 1 << disk // the bit follows the state of the port
+			c.interrupt() // the bit follows the state of the port
 		}
 		c.line()
 	case pCommand:
@@ -181,8 +186,15 @@ func (c *Controller) event(reason uint32) {
 	if c.regs[pStatus]&c.regs[pEnable] == 0 {
 		return
 	}
+	c.interrupt()
+}
+
+// interrupt sets the port's bit, and sends an interrupt. As in QEMU, it sends one for each event, and one more if a bit that the
+// driver clears stays set.
+func (c *Controller) interrupt() {
 	c.regs[status] |= 1 << disk
 	if c.regs[control]&2 != 0 {
+		c.Interrupts++
 		c.plug.RaiseMSI()
 	}
 }

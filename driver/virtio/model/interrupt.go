@@ -20,7 +20,24 @@ func (m *Machine) Message() (driver.Interrupt, driver.Message, error) {
 		m.messages[n] = nil
 	})
 	m.messages = append(m.messages, i)
+	if m.calls != nil {
+		return caller{i, m, uint32(n)}, driver.Message{Address: messageAddress, Data: uint32(n)}, nil
+	}
 	return i, driver.Message{Address: messageAddress, Data: uint32(n)}, nil
+}
+
+// caller is a message-signalled interrupt that implements driver.Caller: see Calls.
+type caller struct {
+	driver.Interrupt
+	machine *Machine
+	number  uint32
+}
+
+// Call implements driver.Caller. Each interrupt calls f in a new goroutine.
+func (c caller) Call(f func()) {
+	c.machine.mu.Lock()
+	defer c.machine.mu.Unlock()
+	c.machine.calls[c.number] = f
 }
 
 // deliver handles a message-signalled interrupt, which a device has written.
@@ -30,7 +47,12 @@ func (m *Machine) deliver(v driver.Message) {
 	if v.Address != messageAddress || int(v.Data) >= len(m.messages) {
 		return // a memory write that is not a message for this machine
 	}
-	if i := m.messages[v.Data]; i != nil {
+	i, f := m.messages[v.Data], m.calls[v.Data]
+	switch {
+	case i == nil:
+	case f != nil:
+		go f()
+	default:
 		i.Ring()
 	}
 }

@@ -24,7 +24,8 @@ type Machine struct {
 	page       uint64            // size in bytes: a segment of heap memory does not cross a multiple of it
 	windows    []window
 	messages   []*Interrupt
-	functions  map[uint32]*slot // key: bus, device and function, encoded as in a configuration address
+	calls      map[uint32]func() // functions to call, by number of the message; nil: see Calls
+	functions  map[uint32]*slot  // key: bus, device and function, encoded as in a configuration address
 	configPort uint32
 
 	lines Lines
@@ -35,6 +36,9 @@ type Option func(m *Machine)
 
 // Heapless makes the devices unable to access the Go heap, so that drivers have to copy data.
 func Heapless(m *Machine) { m.heapless = true }
+
+// Calls makes message-signalled interrupts call a function of the driver, if it has one (driver.Caller).
+func Calls(m *Machine) { m.calls = map[uint32]func(){} }
 
 // Pages splits heap memory into segments of at most n bytes; n is a power of two.
 func Pages(n uint64) Option { return func(m *Machine) { m.page = n } }
