@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"loam/block"
+	"loam/fs/ext4/blockmap"
 	"loam/fs/ext4/disk"
 )
 
@@ -54,7 +55,7 @@ func (b *buffer) distrust(slot int) { b.valid[slot/64].And(^(uint64(1) << (slot 
 // buffer at its end is dropped, or moves to the start if it was used meanwhile. A buffer is never dropped by its own addition.
 type cache struct {
 	mu     sync.RWMutex
-	blocks map[uint64]*buffer
+	blocks blockmap.Map[buffer]
 	head   buffer // head of the list of buffers, which is a ring
 	count  int    // number of buffers in the list
 	limit  int
@@ -64,7 +65,7 @@ type cache struct {
 }
 
 func newCache(limit int) *cache {
-	c := &cache{blocks: map[uint64]*buffer{}, limit: limit}
+	c := &cache{limit: limit}
 	c.head.next, c.head.prev = &c.head, &c.head
 	return c
 }
@@ -72,7 +73,7 @@ func newCache(limit int) *cache {
 // find returns the buffer of a block, or nil if it is not cached.
 func (c *cache) find(number uint64) *buffer {
 	c.mu.RLock()
-	b := c.blocks[number]
+	b := c.blocks.Get(number)
 	c.mu.RUnlock()
 	if b != nil && !b.used.Load() {
 		b.used.Store(true)
@@ -94,10 +95,10 @@ func (c *cache) classify(b *buffer, w disk.Structure) {
 func (c *cache) add(b *buffer) *buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.blocks[b.number]; old != nil {
+	if old := c.blocks.Get(b.number); old != nil {
 		return old
 	}
-	c.blocks[b.number] = b
+	c.blocks.Set(b.number, b)
 	c.settleLocked(b)
 	return b
 }
@@ -132,11 +133,11 @@ func (c *cache) mark() uint64 {
 func (c *cache) addRead(b *buffer, mark uint64) *buffer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.blocks[b.number]; old != nil {
+	if old := c.blocks.Get(b.number); old != nil {
 		return old
 	}
 	if mark == c.begun {
-		c.blocks[b.number] = b
+		c.blocks.Set(b.number, b)
 		c.settleLocked(b)
 	}
 	return b
@@ -146,7 +147,7 @@ func (c *cache) addRead(b *buffer, mark uint64) *buffer {
 func (c *cache) settle(b *buffer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.blocks[b.number] == b {
+	if c.blocks.Get(b.number) == b {
 		c.settleLocked(b)
 	}
 }
@@ -179,8 +180,8 @@ func (c *cache) settleLocked(b *buffer) {
 func (c *cache) unwritten(number, n uint64) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	for i := range n {
-		if b := c.blocks[number+i]; b != nil && (b.dirty || b.tx != nil || b.logged) {
+	for b := range c.blocks.In(number, n) {
+		if b.dirty || b.tx != nil || b.logged {
 			return true
 		}
 	}
@@ -191,10 +192,8 @@ func (c *cache) unwritten(number, n uint64) bool {
 func (c *cache) drop(number, n uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range n {
-		if b := c.blocks[number+i]; b != nil {
-			c.dropLocked(b)
-		}
+	for b := range c.blocks.In(number, n) {
+		c.dropLocked(b)
 	}
 }
 
@@ -204,7 +203,7 @@ func (c *cache) dropLocked(b *buffer) {
 		b.listed = false
 		c.count--
 	}
-	delete(c.blocks, b.number)
+	c.blocks.Delete(b.number)
 }
 
 func (b *buffer) link(after *buffer) {

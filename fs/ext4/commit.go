@@ -329,7 +329,7 @@ func (s *FileSystem) checkpoint() error {
 	defer s.mu.Unlock()
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
-	for _, b := range s.cache.blocks {
+	for b := range s.cache.blocks.All() {
 		if b.logged {
 			b.logged = false
 			s.cache.settleLocked(b)

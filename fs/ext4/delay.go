@@ -160,10 +160,10 @@ func (o *op) renumber(from, to uint64) {
 func (c *cache) move(from, to uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b := c.blocks[from]
-	delete(c.blocks, from)
+	b := c.blocks.Get(from)
+	c.blocks.Delete(from)
 	b.number = to
-	c.blocks[to] = b
+	c.blocks.Set(to, b)
 }
 
 // placeAll places the delayed content of all files, as far as the transaction has room. more is true if some
