@@ -32,12 +32,18 @@ func owners(references int32) int32 { return references & (pinUnit - 1) }
 
 // pins are the pages of one call of Pin. They are reused, so that a call allocates no memory.
 type pins struct {
-	m       *Map
-	pages   []Page
-	numbers []uint64 // for each page the number at which it was private, or shared
-	pieces  [][]byte
-	lost    bool
-	unpin   func(lost bool) // the method end
+	m      *Map
+	zero   Page // the page of zeros
+	pages  []pinned
+	pieces [][]byte
+	lost   bool
+	unpin  func(lost bool) // the method end
+}
+
+// pinned is a pinned page, and the number at which it was private, or shared.
+type pinned struct {
+	page   Page
+	number uint64
 }
 
 // shared is the number of a page that is not private: the child has the same page after a fork.
@@ -55,7 +61,7 @@ func (m *Map) Pin(addr uint64, n int, store bool) (pieces [][]byte, unpin func(l
 		p = &pins{}
 		p.unpin = p.end
 	}
-	p.m = m
+	p.m, p.zero = m, m.memory.Zero()
 	d := demand{access: Load}
 	if store {
 		d.access = Store
@@ -76,55 +82,76 @@ func (p *pins) add(addr uint64, n int, d demand) (done int, mayResolve bool) {
 	m := p.m
 	m.lock()
 	defer m.unlock()
+	near := reader{table: &m.private}
 	for done < n {
 		at := addr + uint64(done)
 		r := m.regions.at(at)
 		if r == nil {
 			return done, true // a stack may grow
 		}
+		if !d.allowed(r) {
+			return done, false
+		}
+		private := r.private()
 		for ; done < n && at < r.end; at = addr + uint64(done) {
-			page, may := m.pinnable(r, at, d)
+			number, page, may := shared, Page(0), false
+			if private {
+				number = at >> PageShift
+				page, may = p.pinPrivate(r, number, d.access == Store, &near)
+			} else {
+				page, may = p.pinShared(r, at, d.access == Store)
+			}
 			if page == 0 {
 				return done, may
 			}
-			piece := m.memory.Bytes(page)[at%PageSize:]
-			piece = piece[:min(len(piece), n-done)]
 			if len(p.pages) == 0 {
 				m.pins = append(m.pins, p)
 			}
-			number := at >> PageShift
-			if !r.private() {
-				number = shared
-			}
-			p.pages, p.numbers, p.pieces = append(p.pages, page), append(p.numbers, number), append(p.pieces, piece)
-			if page != m.memory.Zero() {
-				m.memory.References(page).Add(pinUnit)
-			}
+			piece := m.memory.Bytes(page)[at%PageSize:]
+			piece = piece[:min(len(piece), n-done)]
+			p.pages, p.pieces = append(p.pages, pinned{page, number}), append(p.pieces, piece)
 			done += len(piece)
 		}
 	}
 	return done, true
 }
 
-// pinnable returns the page at addr if it can be pinned, or 0 and whether a fault may help.
-func (m *Map) pinnable(r *Region, addr uint64, d demand) (p Page, mayResolve bool) {
-	if !d.allowed(r) {
-		return 0, false
-	}
-	switch _, anonymous := r.object.(*Shared); {
-	case !r.private() && !anonymous:
-		return 0, false
-	case r.private() && d.access != Store: // a store makes a private copy first
-		p, exclusive := m.private.get(addr >> PageShift)
-		if p == 0 && r.object != nil || p != 0 && p != m.memory.Zero() && !(exclusive && m.owned(p)) {
-			return 0, false
+// pinPrivate pins a page of a private region, and returns it. If it cannot be pinned, pinPrivate returns 0 and whether a fault may
+// help. near reads the private pages.
+func (p *pins) pinPrivate(r *Region, number uint64, store bool, near *reader) (page Page, mayResolve bool) {
+	page, exclusive := near.get(number)
+	if page == 0 || page == p.zero {
+		if store || page == 0 {
+			return 0, store || r.object == nil
 		}
+		return page, true
 	}
-	p = m.presentPage(r, addr, d.access == Store)
-	if p != 0 && p != m.memory.Zero() && m.memory.References(p).Load() >= maxPins*pinUnit {
+	references := p.m.memory.References(page)
+	switch n := references.Load(); {
+	case !exclusive || owners(n) != 1:
+		return 0, store // a store makes a private copy first
+	case n >= maxPins*pinUnit:
 		return 0, false
 	}
-	return p, true
+	references.Add(pinUnit)
+	return page, true
+}
+
+// pinShared is pinPrivate for the page at an address of a shared region.
+func (p *pins) pinShared(r *Region, addr uint64, store bool) (page Page, mayResolve bool) {
+	if _, anonymous := r.object.(*Shared); !anonymous {
+		return 0, false
+	}
+	page = p.m.presentPage(r, addr, store)
+	if page == 0 || page == p.zero {
+		return page, true
+	}
+	references := p.m.memory.References(page)
+	if references.Load() >= maxPins*pinUnit {
+		return 0, false
+	}
+	references.Add(pinUnit)
+	return page, true
 }
 
 // end drops the pins, and makes p reusable. Lost pins stay in the list of the map.
@@ -136,13 +163,13 @@ func (p *pins) end(lost bool) {
 		return
 	}
 	m.pins = slices.DeleteFunc(m.pins, func(other *pins) bool { return other == p })
-	for _, page := range p.pages {
-		if page != m.memory.Zero() && m.memory.References(page).Add(-pinUnit) == 0 {
-			m.memory.Free(page)
+	for _, v := range p.pages {
+		if v.page != p.zero && m.memory.References(v.page).Add(-pinUnit) == 0 {
+			m.memory.Free(v.page)
 		}
 	}
 	m.unlock()
-	p.m, p.pages, p.numbers, p.pieces = nil, p.pages[:0], p.numbers[:0], p.pieces[:0]
+	p.m, p.pages, p.pieces = nil, p.pages[:0], p.pieces[:0]
 	unused.Put(p)
 }
 
@@ -158,14 +185,13 @@ func (noPage) Errno() linux.Errno { return linux.ENOMEM }
 func (m *Map) separate(child *table) error {
 	moved := false
 	for _, p := range m.pins {
-		for i, page := range p.pages {
-			number := p.numbers[i]
-			if page == m.memory.Zero() || number == shared {
+		for _, v := range p.pages {
+			if v.page == p.zero || v.number == shared {
 				continue
 			}
-			if at, _ := m.private.get(number); at != page {
-				moved = moved || !p.lost && owners(m.memory.References(page).Load()) > 0 // by mremap(2)
-			} else if err := m.separatePage(child, number, page); err != nil {
+			if at, _ := m.private.get(v.number); at != v.page {
+				moved = moved || !p.lost && owners(m.memory.References(v.page).Load()) > 0 // by mremap(2)
+			} else if err := m.separatePage(child, v.number, v.page); err != nil {
 				return err
 			}
 		}

@@ -101,6 +101,24 @@ func (t *table) get(number uint64) (p Page, exclusive bool) {
 	return l.get(int(number & leafMask)), l.refs.Load() == 1
 }
 
+// reader is a faster get for numbers that are close to each other: it keeps the leaf of the last one. It is valid until the
+// table changes.
+type reader struct {
+	table *table
+	key   uint64
+	leaf  *leaf // the leaf with the key; nil: none is known
+}
+
+func (r *reader) get(number uint64) (p Page, exclusive bool) {
+	if key := number >> leafShift; r.leaf == nil || r.key != key {
+		r.key, r.leaf = key, r.table.leaf(number)
+	}
+	if r.leaf == nil {
+		return 0, false
+	}
+	return r.leaf.get(int(number & leafMask)), r.leaf.refs.Load() == 1
+}
+
 // own returns the leaf for a page number, so that the caller can change it. It creates the leaf if it does not exist,
 // and copies it if other tables share it.
 func (t *table) own(number uint64, memory Memory) *leaf {
