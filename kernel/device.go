@@ -124,6 +124,13 @@ func Physical(va uint64) (uint64, bool) {
 // physical memory.
 func WindowTo(pa uint64) uintptr { return boot.Window + uintptr(pa) }
 
+// InWindow returns the physical address of the first of n bytes in the window, which are then contiguous. It returns false if
+// they are not in the window.
+func InWindow(va uint64, n int) (pa uint64, ok bool) {
+	pa = va - boot.Window
+	return pa, va >= boot.Window && pa+uint64(n) <= machineCore.windowEnd
+}
+
 // FirmwareTables returns the physical address of ACPI's root pointer (RSDP) if the monitor has passed it, else 0.
 func FirmwareTables() uint64 {
 	k := &machineCore

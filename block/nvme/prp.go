@@ -35,22 +35,23 @@ func fits(pieces []driver.Segment) bool {
 // prps returns the two PRP entries of a command for a transfer to or from pieces. It writes the other entries to list,
 // which has listLen bytes. The caller has checked that the pieces fit into one command.
 func prps(pieces []driver.Segment, list driver.Buffer) (prp1, prp2 uint64) {
-	n := 0
-	for _, p := range pieces {
-		for at := p.Address; at < p.Address+uint64(p.Size); at = at&^(pageSize-1) + pageSize {
-			if n == 0 {
-				prp1 = at
-			} else {
-				binary.LittleEndian.PutUint64(list.Bytes[8*(n-1):], at)
-			}
-			n++
+	if len(pieces) == 0 {
+		return 0, 0 // Write Zeroes
+	}
+	prp1 = pieces[0].Address
+	n, last := 0, uint64(0) // number of entries in the list, and the last one
+	for i, p := range pieces {
+		at, end := p.Address, p.Address+uint64(p.Size)
+		if i == 0 {
+			at = at&^(pageSize-1) + pageSize
+		}
+		for ; at < end; at += pageSize {
+			binary.LittleEndian.PutUint64(list.Bytes[8*n:], at)
+			n, last = n+1, at
 		}
 	}
-	switch {
-	case n == 2:
-		prp2 = binary.LittleEndian.Uint64(list.Bytes)
-	case n > 2:
-		prp2 = list.Address
+	if n > 1 {
+		return prp1, list.Address
 	}
-	return prp1, prp2
+	return prp1, last
 }

@@ -81,11 +81,15 @@ func visible(pa uint64, size int) []byte {
 	return unsafe.Slice(*(**byte)(unsafe.Pointer(&addr)), size)
 }
 
-// Segments stores the physical segments of a piece of the heap in dst and returns their number. It returns false if
+// Segments stores the physical segments of a piece of the heap or of the window in dst and returns their number. It returns false if
 // dst is too short. The pages stay in place while Go refers to b.
 func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
+	if pa, ok := kernel.InWindow(addressOf(b), len(b)); ok && len(dst) > 0 { // such as a page of a program
+		dst[0] = driver.Segment{Address: pa, Size: len(b)}
+		return 1, true
+	}
 	for len(b) > 0 {
-		at := uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b))))
+		at := addressOf(b)
 		size := min(len(b), pageSize-int(at%pageSize))
 		pa, present := uint64(0), false
 		for !present {
@@ -105,6 +109,8 @@ func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
 	}
 	return n, true
 }
+
+func addressOf(b []byte) uint64 { return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) }
 
 // read loads the first byte of b. It is not inlined, so that the compiler does not remove the load.
 //
