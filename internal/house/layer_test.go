@@ -99,9 +99,10 @@ const layers = `
 	block < block/relay < block/trace, block/snapshot;
 	block < block/fault, block/file;
 	NONE < fs/ext4/span;
+	NONE < fs/ext4/blockmap;
 	abi/linux, fs < fs/ext4/lookup;
 	abi/linux, fs, fs/acl, fs/ext4/disk < fs/ext4/xattr;
-	fs, fs/acl, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/span, fs/ext4/lookup, fs/ext4/xattr < fs/ext4;
+	fs, fs/acl, block, fs/ext4/disk, fs/ext4/journal, fs/ext4/blockmap, fs/ext4/span, fs/ext4/lookup, fs/ext4/xattr < fs/ext4;
 	block, fs/ext4/disk, fs/ext4/journal < fs/ext4/format;
 	fs/ext4, fs/ext4/format, block/file < fs/imagefile; # images in files of the host
 
