@@ -13,7 +13,7 @@ import (
 const pinAt = 0x40000000
 
 // pinned returns a map with pages of anonymous memory at pinAt, each filled with its number plus 1.
-func pinned(t *testing.T, pages int, flags uint32) (*mem.Map, *memtest.Memory, *memtest.Tables) {
+func pinned(t testing.TB, pages int, flags uint32) (*mem.Map, *memtest.Memory, *memtest.Tables) {
 	t.Helper()
 	m, memory, tables := newMap(t, 4)
 	mustMap(t, m, mem.Request{Addr: pinAt, Length: uint64(pages) * mem.PageSize, Prot: rw, Flags: flags | mem.MapFixed})
@@ -278,5 +278,15 @@ func TestForkBesidePin(t *testing.T) {
 	memory.n = 0
 	if _, err := m.Fork(memtest.NewTables(memory.Memory)); err != nil || memory.n > 4*each {
 		t.Errorf("%v, %d accesses", err, memory.n)
+	}
+}
+
+// BenchmarkPin pins and unpins 64 KiB.
+func BenchmarkPin(b *testing.B) {
+	const n = 16
+	m, _, _ := pinned(b, n, mem.MapPrivate)
+	for b.Loop() {
+		_, unpin := m.Pin(pinAt, n*mem.PageSize, true)
+		unpin(false)
 	}
 }
