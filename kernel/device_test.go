@@ -179,6 +179,25 @@ func TestDeviceMemory(t *testing.T) {
 	}
 }
 
+// Bytes in the window have a physical address if all of them are in the window.
+func TestInWindow(t *testing.T) {
+	machineCore.windowEnd = modelMemory
+	defer func() { machineCore.windowEnd = 0 }()
+	for _, c := range []struct {
+		va   uint64
+		n    int
+		want bool
+	}{
+		{boot.Window, 1, true}, {boot.Window, modelMemory, true}, {boot.Window + modelMemory - 1, 1, true}, {boot.Window + 123, 4096, true},
+		{boot.Window - 1, 1, false}, {0, 1, false}, {boot.Window, modelMemory + 1, false}, {boot.Window + modelMemory, 1, false}, {^uint64(0), 1, false},
+	} {
+		pa, ok := InWindow(c.va, c.n)
+		if ok != c.want || ok && pa != c.va-boot.Window {
+			t.Errorf("%d bytes at %#x: %#x, %v; want %v", c.n, c.va, pa, ok, c.want)
+		}
+	}
+}
+
 // A byte has a physical address if its page is mapped, also in a big page.
 func TestPhysical(t *testing.T) {
 	u := newUser(t)

@@ -160,9 +160,9 @@ func (h *hba) loop() {
 }
 
 // distribute clears the interrupt reasons of the ports, then the controller's bits, and then wakes the ports (section 5.5.3). In the
-// other order, the controller would set a bit again at once, and send a second interrupt for each event. A command that
-// completes before its bit is cleared causes no further interrupt from a controller that latches events instead of following the
-// state of its ports. Its port sees it nevertheless, because it is woken afterwards.
+// other order, the controller would set a bit again at once, and send a second interrupt for each event. An event between the
+// first two steps causes another interrupt, because a bit of the controller follows the state of its port. If a controller latched
+// events instead, the port would still see a completion, as it is woken last, but not a failure or a change of the link.
 func (h *hba) distribute() {
 	s := h.registers.Read32(regStatus)
 	if s == 0 || s == ^uint32(0) {

@@ -84,7 +84,7 @@ func visible(pa uint64, size int) []byte {
 // Segments stores the physical segments of a piece of the heap or of the window in dst and returns their number. It returns false if
 // dst is too short. The pages stay in place while Go refers to b.
 func (m *Machine) Segments(b []byte, dst []driver.Segment) (n int, ok bool) {
-	if pa, ok := kernel.InWindow(addressOf(b), len(b)); ok && len(dst) > 0 { // such as a page of a program
+	if pa, ok := kernel.InWindow(addressOf(b), len(b)); ok && len(b) > 0 && len(dst) > 0 { // such as a page of a program
 		dst[0] = driver.Segment{Address: pa, Size: len(b)}
 		return 1, true
 	}

@@ -2,7 +2,8 @@
 // much as a lookup of one number, also if it finds nothing.
 //
 // A Go map of single numbers was slower: for 64 KiB, a direct write looks up 16 blocks twice. And a Go map in which most
-// keys were deleted searches long for a key that it does not have, until it grows.
+// keys were deleted searches long for a key that it does not have, until it grows. A block without neighbours needs 144 bytes more
+// than in a Go map.
 package blockmap
 
 import "iter"
@@ -57,7 +58,7 @@ func (m *Map[T]) Delete(number uint64) {
 	}
 }
 
-// In returns the values of the n numbers from number on, in their order. The loop may delete them.
+// In returns the values of the n numbers from number on, in their order. The loop may delete values. number+n is at most 1<<63.
 func (m *Map[T]) In(number, n uint64) iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for at, end := number, number+n; at < end; {
@@ -74,12 +75,12 @@ func (m *Map[T]) In(number, n uint64) iter.Seq[*T] {
 	}
 }
 
-// All returns all values, in no order.
+// All returns all values, in no order. The loop may delete values, which are then not returned.
 func (m *Map[T]) All() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		for _, l := range m.leaves {
-			for _, v := range l.values {
-				if v != nil && !yield(v) {
+			for i := range l.values {
+				if v := l.values[i]; v != nil && !yield(v) {
 					return
 				}
 			}

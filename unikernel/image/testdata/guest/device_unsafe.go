@@ -129,6 +129,13 @@ func deviceMemory() {
 	if !bytes.Equal(buffer.Bytes[align:][:eduSize], sent) {
 		panic("other bytes have arrived")
 	}
+	const offset, size = 100, 3 * align / 2
+	if n, ok := m.Segments(buffer.Bytes[offset:][:size], pieces[:]); !ok || n != 1 || pieces[0] != (driver.Segment{Address: buffer.Address + offset, Size: size}) {
+		panic(fmt.Sprint("a part of a buffer has the segments ", pieces[:n]))
+	}
+	if n, ok := m.Segments(buffer.Bytes[offset:offset], pieces[:]); !ok || n != 0 {
+		panic(fmt.Sprint("no bytes have the segments ", pieces[:n]))
+	}
 	m.Free(buffer)
 	again, err := m.Allocate(3*align+1, align)
 	if err != nil || again.Address != buffer.Address || again.Bytes[align+1] != 0 {
