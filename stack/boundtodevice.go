@@ -52,39 +52,6 @@ func (b *TCPBinding) SetDevice(on *Interface) {
 	b.stack.ports.SetInterface(b.port, on.number())
 }
 
-// device returns the interface that the listener is bound to, or nil.
-func (l *TCPListener) device() *Interface { return l.Options().Device }
-
-// listening returns the listeners in list that receive segments from an interface: those
-// bound to it or, if there are none, those bound to no interface.
-func listening(list []*TCPListener, ifc *Interface) []*TCPListener {
-	if unbound(list) {
-		return list
-	}
-	var found []*TCPListener
-	for _, on := range [...]*Interface{ifc, nil} {
-		for _, l := range list {
-			if l.device() == on {
-				found = append(found, l)
-			}
-		}
-		if found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// unbound reports whether no listener in list is bound to an interface.
-func unbound(list []*TCPListener) bool {
-	for _, l := range list {
-		if l.device() != nil {
-			return false
-		}
-	}
-	return true
-}
-
 // routeBy finds a route as the method route does, but only through one interface. As on Linux, a destination
 // without a route through the interface is assumed to be on its link. It returns the same errors as the method route.
 func (t *tables) routeBy(ifc *Interface, source, dst netip.Addr) (path, error) {

@@ -3,7 +3,8 @@ package stack
 import (
 	"errors"
 	"io"
-	"net/netip"
+
+	"loam/stack/demux"
 )
 
 // The end of a stack. First the shards reject new connections and reset existing ones.
@@ -54,16 +55,12 @@ func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 	for _, c := range sh.conns {
 		sh.abandon(c)
 	}
-	for _, list := range sh.listeners {
-		for _, l := range list {
-			sockets[l] = struct{}{}
-		}
+	for l := range sh.listeners.All() {
+		sockets[l] = struct{}{}
 	}
-	for _, table := range [...]map[netip.AddrPort][]*UDPConn{sh.sockets, sh.lites} {
-		for _, list := range table {
-			for _, c := range list {
-				sockets[c] = struct{}{}
-			}
+	for _, table := range [...]*demux.Table[*UDPConn]{&sh.sockets, &sh.lites} {
+		for c := range table.All() {
+			sockets[c] = struct{}{}
 		}
 	}
 	for _, list := range sh.pings {

@@ -25,8 +25,8 @@ type datagramSocket struct {
 	queue      datagramQueue
 	sending    queue.Budget
 	failure    atomic.Pointer[error]
-	errors     errorQueue
-	pathReport atomic.Pointer[PathMTU] // for TakePathMTU; only the last report is kept
+	errors     queue.Charged[DatagramError] // errors that TakeError returns
+	pathReport atomic.Pointer[PathMTU]      // for TakePathMTU; only the last report is kept
 
 	mu      sync.Mutex // guards the fields below
 	options UDPOptions
@@ -137,7 +137,7 @@ func (c *datagramSocket) SetOptions(f func(*UDPOptions)) error {
 		return fmt.Errorf("set options: Groups are for a socket that is yet to be made: use JoinGroup: %w", ErrInvalid)
 	}
 	if before.QueueErrors && !c.options.QueueErrors || before.QueueErrors6 && !c.options.QueueErrors6 {
-		c.errors.clear()
+		c.errors.Clear()
 	}
 	if n := c.options.ReceiveBuffer; n != 0 {
 		c.queue.SetLimit(n)
@@ -220,7 +220,7 @@ func (c *datagramSocket) Events() Events {
 	if c.failure.Load() != nil {
 		e |= Error | Readable | Writable
 	}
-	if c.errors.any() {
+	if c.errors.Any() {
 		e |= Error
 	}
 	c.mu.Lock()

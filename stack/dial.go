@@ -6,7 +6,8 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
+
+	"loam/stack/socket"
 )
 
 // Dial and Listen functions like those of package net. Addresses are "host:port".
@@ -32,21 +33,10 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 			return c, nil
 		}
 		if first == nil {
-			first = opError("dial", network, nil, netAddr(network, remote), err)
+			first = opError("dial", network, nil, socket.NetAddr(network, remote), err)
 		}
 	}
 	return nil, first
-}
-
-// netAddr returns an address as the type that package net uses for the network.
-func netAddr(network string, a netip.AddrPort) net.Addr {
-	switch network[0] {
-	case 'u':
-		return net.UDPAddrFromAddrPort(a)
-	case 'i':
-		return &net.IPAddr{IP: a.Addr().AsSlice(), Zone: a.Addr().Zone()}
-	}
-	return net.TCPAddrFromAddrPort(a)
 }
 
 // dialOne connects to one address. Errors are this package's, not yet wrapped in a
@@ -96,7 +86,7 @@ func (s *Stack) Listen(network, address string) (net.Listener, error) {
 			return l, nil
 		}
 	}
-	return nil, opError("listen", network, nil, addrText(address), err)
+	return nil, opError("listen", network, nil, socket.Text(address), err)
 }
 
 // ListenPacket returns a UDP socket bound to address, with the same syntax as for Listen.
@@ -108,31 +98,16 @@ func (s *Stack) ListenPacket(network, address string) (net.PacketConn, error) {
 			return c, nil
 		}
 	}
-	return nil, opError("listen", network, nil, addrText(address), err)
-}
-
-// addrText is an address in the form given by the caller, for error messages.
-type addrText string
-
-func (a addrText) Network() string { return "" }
-func (a addrText) String() string  { return string(a) }
-
-// checkNetwork returns net.UnknownNetworkError unless the network is supported.
-func checkNetwork(network string) error {
-	switch network {
-	case "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6":
-		return nil
-	}
-	return net.UnknownNetworkError(network)
+	return nil, opError("listen", network, nil, socket.Text(address), err)
 }
 
 // parseLocal parses an address to listen on. It fails unless the network's name begins with the letter
 // kind: 't' for TCP, 'u' for UDP.
 func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, error) {
-	if err := checkNetwork(network); err != nil || network[0] != kind {
+	if err := socket.CheckNetwork(network); err != nil || network[0] != kind {
 		return netip.AddrPort{}, net.UnknownNetworkError(network)
 	}
-	host, port, err := splitPort(network, address)
+	host, port, err := socket.SplitPort(network, address)
 	if err != nil || host == "" {
 		return netip.AddrPortFrom(s.anywhere(network), port), err
 	}
@@ -141,7 +116,7 @@ func (s *Stack) parseLocal(network, address string, kind byte) (netip.AddrPort, 
 		return netip.AddrPort{}, fmt.Errorf("%q is not an IP address: listen on one of this stack's, or on an empty host", host)
 	}
 	addr = addr.Unmap()
-	return netip.AddrPortFrom(addr, port), checkVersion(network, addr)
+	return netip.AddrPortFrom(addr, port), socket.CheckVersion(network, addr)
 }
 
 // anywhere returns the unspecified address for a network.
@@ -152,34 +127,12 @@ func (s *Stack) anywhere(network string) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-// checkVersion rejects an address whose IP version does not match the network.
-func checkVersion(network string, addr netip.Addr) error {
-	if v := network[len(network)-1]; v == '4' && !addr.Is4() || v == '6' && !addr.Is6() {
-		return ErrFamily
-	}
-	return nil
-}
-
-// splitPort splits "host:port" and returns the port as a number. A port may be a service
-// name.
-func splitPort(network, address string) (string, uint16, error) {
-	host, text, err := net.SplitHostPort(address)
-	if err != nil {
-		return "", 0, err
-	}
-	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
-		return host, uint16(n), nil
-	}
-	n, err := net.LookupPort(network, text)
-	return host, uint16(n), err
-}
-
 // resolve returns the addresses to try for an address string, in order.
 func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.AddrPort, error) {
-	if err := checkNetwork(network); err != nil {
+	if err := socket.CheckNetwork(network); err != nil {
 		return nil, err
 	}
-	host, port, err := splitPort(network, address)
+	host, port, err := socket.SplitPort(network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +145,7 @@ func (s *Stack) resolve(ctx context.Context, network, address string) ([]netip.A
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		addr = addr.Unmap()
-		return []netip.AddrPort{netip.AddrPortFrom(addr, port)}, checkVersion(network, addr)
+		return []netip.AddrPort{netip.AddrPortFrom(addr, port)}, socket.CheckVersion(network, addr)
 	}
 	addrs, err := s.Resolver().LookupNetIP(ctx, version, host)
 	if err != nil {

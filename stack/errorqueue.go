@@ -2,8 +2,6 @@ package stack
 
 import (
 	"net/netip"
-	"sync"
-	"sync/atomic"
 
 	"loam/stack/icmp"
 )
@@ -22,59 +20,10 @@ type DatagramError struct {
 	Extensions icmp.Extensions // extensions of the message, after the quoted part of Payload: see UDPOptions.ReportExtensions
 }
 
-// errorQueue holds the errors of a socket until the program takes them. Shards add errors
-// reported by ICMP, and programs' goroutines add local errors.
-type errorQueue struct {
-	mu    sync.Mutex
-	items []DatagramError
-	size  int         // sum of the charges of items, in bytes
-	some  atomic.Bool // whether items is not empty; read at every poll
-}
-
 // charge returns how much an error counts against the receive buffer, in bytes.
 func (e *DatagramError) charge() int {
 	const fixed = 512 // approximately Linux's charge in addition to the payload
 	return fixed + len(e.Payload)
-}
-
-// put appends e if the queue then has at most limit bytes. Otherwise e is dropped.
-func (q *errorQueue) put(e DatagramError, limit int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.size+e.charge() <= limit {
-		q.items, q.size = append(q.items, e), q.size+e.charge()
-		q.some.Store(true)
-	}
-}
-
-// take removes and returns the oldest error. next is the error that is the oldest
-// afterwards, or nil.
-func (q *errorQueue) take() (e DatagramError, next *DatagramError, ok bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if len(q.items) == 0 {
-		return e, nil, false
-	}
-	e = q.items[0]
-	q.items[0] = DatagramError{}
-	if q.items = q.items[1:]; len(q.items) > 0 {
-		first := q.items[0]
-		next = &first
-	} else {
-		q.items = nil
-		q.some.Store(false)
-	}
-	q.size -= e.charge()
-	return e, next, true
-}
-
-func (q *errorQueue) any() bool { return q.some.Load() }
-
-func (q *errorQueue) clear() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.items, q.size = nil, 0
-	q.some.Store(false)
 }
 
 // queuesErrors reports whether errors about datagrams to dst are queued.
@@ -97,7 +46,7 @@ func (o *UDPOptions) reportsExtensions(dst netip.Addr) bool {
 // TakeError removes and returns the oldest queued error. As on Linux, the pending error
 // (Err) then becomes the next queued error from ICMP, or none.
 func (c *datagramSocket) TakeError() (DatagramError, bool) {
-	e, next, ok := c.errors.take()
+	e, next, ok := c.errors.Take()
 	switch {
 	case next != nil && !next.Local:
 		c.failure.Store(&next.Err)
@@ -109,7 +58,7 @@ func (c *datagramSocket) TakeError() (DatagramError, bool) {
 
 // keepError queues an error for TakeError.
 func (c *datagramSocket) keepError(e DatagramError) {
-	c.errors.put(e, c.queue.Limit())
+	c.errors.Put(e, e.charge(), c.queue.Limit())
 }
 
 // tooLong queues an error about a packet to remote that exceeds the path MTU, if the

@@ -119,7 +119,7 @@ func (sh *shard) protocolError(e *icmpError) bool {
 		c := sh.conns[flowOf(local, remote)]
 		return c != nil && c.inputError(sh, e)
 	case wire.ProtoUDP, wire.ProtoUDPLite:
-		c := sh.socket(sh.table(q.Protocol), e.on, remote, local)
+		c := sh.table(q.Protocol).Find(remote, local, e.on.number())
 		return c != nil && c.inputError(sh, e, q.Header+wire.UDPLen)
 	case wire.ProtoICMPv6:
 		return q.Dst.Is6() && sh.pingError(e)

@@ -163,7 +163,7 @@ func (c *datagramSocket) opError(op string, to netip.AddrPort, err error) error 
 	}
 	var addr net.Addr
 	if to.IsValid() {
-		addr = netAddr(c.network, to)
+		addr = socket.NetAddr(c.network, to)
 	}
 	return opError(op, c.network, c.LocalAddr(), addr, err)
 }
@@ -195,7 +195,7 @@ func (c *datagramSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 	if err != nil {
 		return n, nil, err
 	}
-	return n, netAddr(c.network, info.From), nil
+	return n, socket.NetAddr(c.network, info.From), nil
 }
 
 // Read implements net.Conn.
@@ -229,12 +229,12 @@ func (c *UDPConn) Write(p []byte) (int, error) {
 }
 
 // LocalAddr implements net.Conn and net.PacketConn.
-func (c *datagramSocket) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }
+func (c *datagramSocket) LocalAddr() net.Addr { return socket.NetAddr(c.network, c.LocalAddrPort()) }
 
 // RemoteAddr implements net.Conn. It returns nil if the socket is not connected.
 func (c *datagramSocket) RemoteAddr() net.Addr {
 	if p := c.RemoteAddrPort(); p.IsValid() {
-		return netAddr(c.network, p)
+		return socket.NetAddr(c.network, p)
 	}
 	return nil
 }
@@ -277,4 +277,4 @@ func (c *RawConn) writeTo(p []byte, to netip.AddrPort) (int, error) {
 }
 
 // LocalAddr implements net.Conn and net.PacketConn.
-func (c *RawConn) LocalAddr() net.Addr { return netAddr(c.network, c.LocalAddrPort()) }
+func (c *RawConn) LocalAddr() net.Addr { return socket.NetAddr(c.network, c.LocalAddrPort()) }

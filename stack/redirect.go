@@ -59,7 +59,7 @@ func (sh *shard) mayHaveSent(q *icmp.Quote, on *Interface) bool {
 		c := sh.conns[flowOf(local, remote)]
 		return c != nil && c.machine.HasSent(q.Seq)
 	case wire.ProtoUDP, wire.ProtoUDPLite:
-		return sh.socket(sh.table(q.Protocol), on, remote, local) != nil
+		return sh.table(q.Protocol).Find(remote, local, on.number()) != nil
 	case wire.ProtoICMP:
 		return sh.pinger(on, q.EchoID, q.Src) != nil
 	}

@@ -2,13 +2,13 @@ package stack
 
 import (
 	"math/rand/v2"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"loam/internal/list"
 	"loam/link"
+	"loam/stack/demux"
 	"loam/stack/flood"
 	"loam/stack/ip"
 	"loam/stack/tcp"
@@ -41,11 +41,11 @@ type shard struct {
 	random *rand.Rand
 
 	conns     map[flow]*TCPConn
-	timeWaits map[flow]*timeWait                // connections in TIME-WAIT, which are not in conns
-	listeners map[netip.AddrPort][]*TCPListener // listeners by address, several for one address with SO_REUSEPORT
-	sockets   map[netip.AddrPort][]*UDPConn
-	lites     map[netip.AddrPort][]*UDPConn // the UDP-Lite sockets
-	pings     map[uint16][]*Pinger          // several per identifier with SO_REUSEADDR; newest first
+	timeWaits map[flow]*timeWait // connections in TIME-WAIT, which are not in conns
+	listeners demux.Table[*TCPListener]
+	sockets   demux.Table[*UDPConn]
+	lites     demux.Table[*UDPConn] // the UDP-Lite sockets
+	pings     map[uint16][]*Pinger  // several per identifier with SO_REUSEADDR; newest first
 	forward   forwarding
 	strangers flood.Strangers
 	strays    flood.Strays
@@ -82,9 +82,9 @@ func newShard(s *Stack, index int) *shard {
 		random:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
 		conns:      make(map[flow]*TCPConn),
 		timeWaits:  make(map[flow]*timeWait),
-		listeners:  make(map[netip.AddrPort][]*TCPListener),
-		sockets:    make(map[netip.AddrPort][]*UDPConn),
-		lites:      make(map[netip.AddrPort][]*UDPConn),
+		listeners:  demux.NewTable[*TCPListener](^s.seed),
+		sockets:    demux.NewTable[*UDPConn](^s.seed),
+		lites:      demux.NewTable[*UDPConn](^s.seed),
 		pings:      make(map[uint16][]*Pinger),
 		armed:      tcp.Never,
 		reassembly: newReassembler(s.config.MaxReassembly),

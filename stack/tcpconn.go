@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"loam/internal/list"
 	"loam/stack/port"
@@ -41,7 +42,7 @@ type TCPConn struct {
 	failure   atomic.Pointer[error]
 	soft      atomic.Pointer[error] // an error that the connection may survive: see TCPOptions.SoftErrors
 	options   optionBox
-	stamps    stamps
+	stamps    ring.Stamps
 	urgent    atomic.Uint64 // position of the urgent byte: see tcpurgent.go
 	notify    atomic.Uint64 // a read beyond this offset may open the window and must notify the shard
 	corked    atomic.Uint64 // a write that ends before this offset fills no segment, and need not notify the shard; 0: none (TCPOptions.Cork)
@@ -445,4 +446,16 @@ func (c *TCPConn) Info() tcp.Info {
 	var info tcp.Info
 	c.shard.request(func(sh *shard) { info = c.machine.Info(sh.now) })
 	return info
+}
+
+// Arrived returns the arrival time of the last byte that was read, by the current wall clock (SO_TIMESTAMP). If peek is not
+// 0, it returns the arrival time of the byte peek positions later. It returns the present time if the shard has not recorded
+// the arrival yet, or the byte arrived before TCPOptions.Stamps was set. As on Linux, the bytes of one turn have one time.
+func (c *TCPConn) Arrived(peek int) time.Time {
+	read := c.received.Consumed()
+	at, ok := c.stamps.Before(read+uint64(peek), read)
+	if !ok {
+		return time.Now()
+	}
+	return time.Now().Add(at - c.shard.stack.now())
 }

@@ -14,6 +14,7 @@ import (
 type TCPBinding struct {
 	stack   *Stack
 	local   netip.AddrPort
+	six     bool // the program has given an IPv6 address, which may be an IPv4-mapped one
 	options TCPOptions
 	port    *port.Binding
 
@@ -28,6 +29,7 @@ func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error)
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	six := local.Addr().Is6()
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (s *Stack) BindTCP(local netip.AddrPort, o TCPOptions) (*TCPBinding, error)
 	if err != nil {
 		return nil, err
 	}
-	return &TCPBinding{stack: s, local: b.Local(), options: o, port: b}, nil
+	return &TCPBinding{stack: s, local: b.Local(), six: six, options: o, port: b}, nil
 }
 
 // LocalAddrPort returns the reserved address and port.

@@ -57,7 +57,7 @@ func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	}
 	sh.countStray(p.ifc, seg)
 	id := tcpID(p, seg)
-	if l := sh.listener(p.ifc, id); l != nil {
+	if l := sh.listeners.Find(id.Remote, id.Local, p.ifc.index); l != nil {
 		if l.input(sh, id, p, seg) {
 			return
 		}

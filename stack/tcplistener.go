@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"loam/stack/demux"
 	"loam/stack/port"
-	"loam/stack/shared"
 	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
@@ -27,6 +27,7 @@ import (
 type TCPListener struct {
 	watcher
 	binding     *TCPBinding
+	place       demux.Place
 	options     TCPOptions
 	backlog     int
 	maxHalfOpen int32
@@ -62,6 +63,7 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	backlog = max(1, min(backlog, MaxBacklog))
 	b.mu.Lock()
 	l := &TCPListener{binding: b, options: b.options, backlog: backlog}
+	l.place = demux.Place{Local: b.local, Six: b.six, V6Only: b.options.V6Only, ReusePort: b.options.ReusePort}
 	b.mu.Unlock()
 	l.maxHalfOpen = int32(max(minHalfOpen, min(backlog, maxHalfOpen)))
 	if err := b.use(); err != nil {
@@ -70,11 +72,7 @@ func (b *TCPBinding) Listen(backlog int) (*TCPListener, error) {
 	if err := b.stack.ports.Listen(b.port); err != nil {
 		return nil, err
 	}
-	known := b.stack.enter(func(sh *shard) {
-		for _, at := range keys(b.local, b.options.V6Only) {
-			sh.listeners[at] = append(sh.listeners[at], l)
-		}
-	})
+	known := b.stack.enter(func(sh *shard) { sh.listeners.Add(l, l.place) })
 	if !known {
 		l.Close()
 		return nil, ErrClosed
@@ -144,7 +142,7 @@ func (l *TCPListener) Close() error {
 	l.closed, l.queue = true, nil
 	l.mu.Unlock()
 	l.binding.stack.onEach(func(sh *shard) {
-		sh.removeListener(l)
+		sh.listeners.Remove(l, l.place)
 		for _, c := range sh.conns {
 			if c.listener == l {
 				c.machine.Abort(sh.now)
@@ -161,17 +159,6 @@ func (l *TCPListener) Close() error {
 	return l.binding.Close()
 }
 
-// removeListener removes a listener from the shard's table.
-func (sh *shard) removeListener(l *TCPListener) {
-	for _, at := range keys(l.binding.local, l.binding.options.V6Only) {
-		if list := removeOne(sh.listeners[at], l); len(list) == 0 {
-			delete(sh.listeners, at)
-		} else {
-			sh.listeners[at] = list
-		}
-	}
-}
-
 // removeOne returns a copy of list without x.
 func removeOne[T comparable](list []T, x T) []T {
 	var rest []T
@@ -183,32 +170,15 @@ func removeOne[T comparable](list []T, x T) []T {
 	return rest
 }
 
-// keys returns the keys under which a socket bound to local is entered in the shards'
-// tables. A socket bound to :: is also entered for all IPv4 addresses unless v6Only is
-// set (RFC 3493 section 5.3).
-func keys(local netip.AddrPort, v6Only bool) []netip.AddrPort {
-	at := []netip.AddrPort{bare(local)}
-	if local.Addr().Is6() && local.Addr().IsUnspecified() && !v6Only {
-		at = append(at, netip.AddrPortFrom(netip.IPv4Unspecified(), local.Port()))
-	}
-	return at
-}
-
-// listener returns the listener for a connection, or nil. A listener on the exact address
-// takes precedence over one on all addresses. Listeners that share a port (SO_REUSEPORT)
-// divide the flows by hash.
-func (sh *shard) listener(ifc *Interface, id tcp.ID) *TCPListener {
-	list := listening(sh.listeners[bare(id.Local)], ifc)
-	if list == nil {
-		list = listening(sh.listeners[netip.AddrPortFrom(anyAddr(id.Local.Addr()), id.Local.Port())], ifc)
-	}
-	switch len(list) {
+// Fit implements demux.Socket.
+func (l *TCPListener) Fit(_ netip.AddrPort, on int) demux.Fit {
+	switch l.Options().Device.number() {
 	case 0:
-		return nil
-	case 1:
-		return list[0]
+		return demux.Fits
+	case on:
+		return demux.Fits | demux.Bound
 	}
-	return list[shared.ShardOf(id.Remote.Addr(), id.Local.Addr(), id.Remote.Port(), id.Local.Port(), ^sh.stack.seed, len(list))]
+	return 0
 }
 
 // anyAddr returns the unspecified address of the same IP version.

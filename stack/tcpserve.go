@@ -261,7 +261,7 @@ func (c *TCPConn) settle(sh *shard) {
 		c.change(sh, old, status)
 	}
 	if c.stamped {
-		c.noteArrival(sh.now)
+		c.stamps.Note(c.received.Committed(), sh.now)
 	}
 	c.offerLate(sh)
 	c.reportUrgent()

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"loam/link"
+	"loam/stack/demux"
 	"loam/stack/port"
 	"loam/wire"
 )
@@ -71,6 +72,7 @@ const FullCoverage = -1
 type UDPConn struct {
 	datagramSocket
 	proto wire.Protocol // ProtoUDP or ProtoUDPLite
+	at    demux.Place
 	home  *shard        // the only shard that has the socket (forwarder's sockets); nil: all shards
 	port  *port.Binding // nil for a forwarder's socket
 }
@@ -111,6 +113,7 @@ func (s *Stack) ListenUDP(local netip.AddrPort, o UDPOptions) (*UDPConn, error) 
 
 // listenUDP implements ListenUDP and ListenUDPLite.
 func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOptions) (*UDPConn, error) {
+	place := demux.Place{Six: local.Addr().Is6(), V6Only: o.V6Only, ReusePort: o.ReusePort}
 	local, err := s.checkLocal(local)
 	if err != nil {
 		return nil, err
@@ -119,7 +122,8 @@ func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOption
 	if err != nil {
 		return nil, err
 	}
-	c := s.newUDPConn(proto, b.Local(), o)
+	place.Local = b.Local()
+	c := s.newUDPConn(proto, place, o)
 	c.port = b
 	if !s.enter(c.enter) {
 		c.Close()
@@ -128,9 +132,9 @@ func (s *Stack) listenUDP(proto wire.Protocol, local netip.AddrPort, o UDPOption
 	return c, nil
 }
 
-func (s *Stack) newUDPConn(proto wire.Protocol, local netip.AddrPort, o UDPOptions) *UDPConn {
-	c := &UDPConn{proto: proto}
-	c.init(s, "udp", local, o)
+func (s *Stack) newUDPConn(proto wire.Protocol, at demux.Place, o UDPOptions) *UDPConn {
+	c := &UDPConn{proto: proto, at: at}
+	c.init(s, "udp", at.Local, o)
 	return c
 }
 
@@ -142,30 +146,15 @@ func (c *UDPConn) SetDevice(on *Interface) {
 }
 
 // enter adds the socket to a shard's table, and leave removes it.
-func (c *UDPConn) enter(sh *shard) {
-	table := sh.table(c.proto)
-	for _, at := range keys(c.local, c.v6Only) {
-		table[at] = append(table[at], c)
-	}
-}
-
-func (c *UDPConn) leave(sh *shard) {
-	table := sh.table(c.proto)
-	for _, at := range keys(c.local, c.v6Only) {
-		if list := removeOne(table[at], c); len(list) == 0 {
-			delete(table, at)
-		} else {
-			table[at] = list
-		}
-	}
-}
+func (c *UDPConn) enter(sh *shard) { sh.table(c.proto).Add(c, c.at) }
+func (c *UDPConn) leave(sh *shard) { sh.table(c.proto).Remove(c, c.at) }
 
 // table returns the sockets of UDP or UDP-Lite.
-func (sh *shard) table(proto wire.Protocol) map[netip.AddrPort][]*UDPConn {
+func (sh *shard) table(proto wire.Protocol) *demux.Table[*UDPConn] {
 	if proto == wire.ProtoUDPLite {
-		return sh.lites
+		return &sh.lites
 	}
-	return sh.sockets
+	return &sh.sockets
 }
 
 // TryWriteTo sends a datagram to an address, or to the peer of a connected socket if that address is the zero

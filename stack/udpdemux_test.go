@@ -3,6 +3,7 @@ package stack_test
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -111,6 +112,91 @@ func TestUDPReusePort(t *testing.T) {
 		}
 		if _, err := w.s.ListenUDP(mustAddrPort("0.0.0.0:53"), stack.UDPOptions{}); !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("a socket that does not share: %v, want EADDRINUSE", err)
+		}
+	})
+}
+
+// dualStack lists local addresses of sockets that share a port by SO_REUSEPORT, and the sockets that receive packets
+// from 10.0.0.2 to 10.0.0.1: the IPv4 sockets, as on Linux.
+var dualStack = []struct {
+	locals []string
+	want   []int
+}{
+	{[]string{"[::]:53", "0.0.0.0:53", "[::]:53", "0.0.0.0:53"}, []int{1, 3}},
+	{[]string{"10.0.0.1:53", "[::]:53", "0.0.0.0:53"}, []int{0}},
+	{[]string{"[::]:53", "10.0.0.5:53", "[::]:53"}, []int{0, 2}},
+	{[]string{"[::ffff:10.0.0.1]:53", "10.0.0.1:53"}, []int{1}},
+	{[]string{"[::ffff:10.0.0.1]:53", "0.0.0.0:53"}, []int{0}},
+}
+
+func TestUDPDualStack(t *testing.T) {
+	for _, test := range dualStack {
+		byHand(t, func(t *testing.T, w *peer) {
+			if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
+				t.Fatal(err)
+			}
+			var sockets []*stack.UDPConn
+			for _, local := range test.locals {
+				sockets = append(sockets, mustListenUDP(t, w.s, local, stack.UDPOptions{ReusePort: true}))
+			}
+			for from := range uint16(60) {
+				w.sendUDP(1000+from, 53, "x")
+			}
+			synctest.Wait()
+			for i, c := range sockets {
+				n, _ := c.Waiting()
+				if want := slices.Contains(test.want, i); n > 0 != want {
+					t.Errorf("%v: socket %d has %d datagrams", test.locals, i, n)
+				}
+			}
+		})
+	}
+}
+
+func TestTCPDualStack(t *testing.T) {
+	for _, test := range dualStack {
+		byHand(t, func(t *testing.T, w *peer) {
+			if err := w.s.AddAddress("eth0", prefix("10.0.0.5/24")); err != nil {
+				t.Fatal(err)
+			}
+			var listeners []*stack.TCPListener
+			for _, local := range test.locals {
+				l, err := w.s.ListenTCP(mustAddrPort(local), 100, stack.TCPOptions{ReusePort: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { l.Close() })
+				listeners = append(listeners, l)
+			}
+			w.forget()
+			for from := range uint16(60) {
+				p := w.tcp(1000+from, 53)
+				p.sendAs(wire.TCP{Seq: 1, Flags: wire.SYN}, "")
+				if f := w.next(); f != nil && f.tcp != nil {
+					p.sendAs(wire.TCP{Seq: 2, Ack: f.tcp.Seq + 1, Flags: wire.ACK}, "")
+				}
+			}
+			synctest.Wait()
+			for i, l := range listeners {
+				n, _ := l.Waiting()
+				if want := slices.Contains(test.want, i); n > 0 != want {
+					t.Errorf("%v: listener %d has %d connections", test.locals, i, n)
+				}
+			}
+		})
+	}
+}
+
+// Without SO_REUSEPORT, the newest of the sockets that share a port receives all.
+func TestUDPReuseAddr(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		share := stack.UDPOptions{ReuseAddr: true}
+		sockets := []*stack.UDPConn{
+			mustListenUDP(t, w.s, "0.0.0.0:53", share), mustListenUDP(t, w.s, "0.0.0.0:53", share), mustListenUDP(t, w.s, "[::]:53", share),
+		}
+		for from := range uint16(10) {
+			w.sendUDP(1000+from, 53, "x")
+			wantAt(t, "the newer IPv4 socket", sockets, 1)
 		}
 	})
 }

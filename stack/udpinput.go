@@ -4,7 +4,7 @@ import (
 	"net/netip"
 
 	"loam/link"
-	"loam/stack/shared"
+	"loam/stack/demux"
 	"loam/wire"
 )
 
@@ -49,10 +49,10 @@ func (sh *shard) inputDatagram(p *packet) {
 	}
 	info := p.datagram(sh.now, from, to, len(payload))
 	if p.broadcast {
-		sh.deliverToAll(sh.sockets, p, payload, info)
+		sh.deliverToAll(&sh.sockets, p, payload, info)
 		return
 	}
-	c := sh.socket(sh.sockets, p.ifc, from, to)
+	c := sh.sockets.Find(from, to, p.ifc.index)
 	if c == nil && p.ifc.acceptAny {
 		c = sh.forwardUDP(from, to)
 	}
@@ -100,40 +100,22 @@ func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	}
 }
 
-// socket returns the socket of a table (sockets or lites) for a datagram that arrived on an interface, or nil. A nil
-// interface means that the interface is unknown. A socket connected to the sender has the
-// highest precedence, then a socket bound to the address, then a socket bound to all addresses.
-func (sh *shard) socket(table map[netip.AddrPort][]*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
-	to = bare(to)
-	exact, all := table[to], table[netip.AddrPortFrom(anyAddr(to.Addr()), to.Port())]
-	if c := connectedTo(exact, ifc, from); c != nil {
-		return c
-	}
-	if c := connectedTo(all, ifc, from); c != nil {
-		return c
-	}
-	if c := sh.unconnected(exact, ifc, from, to); c != nil {
-		return c
-	}
-	return sh.unconnected(all, ifc, from, to)
-}
-
-// connectedTo returns a socket whose peer has the address from. A socket bound to the
-// interface takes precedence.
-func connectedTo(list []*UDPConn, ifc *Interface, from netip.AddrPort) *UDPConn {
-	var found *UDPConn
-	for _, c := range list {
-		if peer := c.peer.Load(); peer == nil || !sameEnd(*peer, from) || !c.receivesOn(ifc) {
-			continue
+// Fit implements demux.Socket.
+func (c *UDPConn) Fit(from netip.AddrPort, on int) demux.Fit {
+	fit := demux.Fits
+	if device := c.device.Load(); device != nil {
+		if on != 0 && on != device.index {
+			return 0
 		}
-		if c.Device() != nil {
-			return c
-		}
-		if found == nil {
-			found = c
-		}
+		fit |= demux.Bound
 	}
-	return found
+	if peer := c.peer.Load(); peer != nil {
+		if !sameEnd(*peer, from) {
+			return 0
+		}
+		fit |= demux.Connected
+	}
+	return fit
 }
 
 // sameEnd reports whether two addresses are equal. Either may lack its zone.
@@ -141,54 +123,18 @@ func sameEnd(a, b netip.AddrPort) bool {
 	return a == b || a.Addr().Is6() && bare(a) == bare(b)
 }
 
-// unconnected returns a socket without a peer. Sockets bound to the interface take
-// precedence. Several matching sockets (SO_REUSEPORT) divide the flows by hash.
-func (sh *shard) unconnected(list []*UDPConn, ifc *Interface, from, to netip.AddrPort) *UDPConn {
-	open, bound := 0, 0
-	for _, c := range list {
-		if c.peer.Load() != nil || !c.receivesOn(ifc) {
-			continue
-		}
-		open++
-		if c.Device() != nil {
-			bound++
-		}
-	}
-	most := open
-	if bound > 0 {
-		most = bound
-	}
-	n := 0
-	if most > 1 {
-		n = shared.ShardOf(from.Addr(), to.Addr(), from.Port(), to.Port(), ^sh.stack.seed, most)
-	}
-	for _, c := range list {
-		if c.peer.Load() != nil || !c.receivesOn(ifc) || bound > 0 && c.Device() == nil {
-			continue
-		}
-		if n == 0 {
-			return c
-		}
-		n--
-	}
-	return nil
-}
-
 // deliverToAll delivers a copy of a broadcast or multicast datagram to every matching
 // socket of a table. It takes ownership of the frame.
-func (sh *shard) deliverToAll(table map[netip.AddrPort][]*UDPConn, p *packet, payload []byte, info Datagram) {
+func (sh *shard) deliverToAll(table *demux.Table[*UDPConn], p *packet, payload []byte, info Datagram) {
 	wanted := false
-	all := netip.AddrPortFrom(anyAddr(info.To.Addr()), info.To.Port())
-	for _, local := range [...]netip.AddrPort{bare(info.To), all} {
-		for _, c := range table[local] {
-			if !c.receivesAll(p, &info) || !c.receivesOn(p.ifc) {
-				continue
-			}
-			wanted = true
-			f := link.NewFrame(len(payload))
-			copy(f.Bytes(), payload)
-			sh.deliverTo(c, f, info)
+	for c := range table.At(info.To) {
+		if !c.receivesAll(p, &info) || !c.receivesOn(p.ifc) {
+			continue
 		}
+		wanted = true
+		f := link.NewFrame(len(payload))
+		copy(f.Bytes(), payload)
+		sh.deliverTo(c, f, info)
 	}
 	if !wanted {
 		sh.tally.countBy(p.src, UDPNoPort)
@@ -216,7 +162,7 @@ func (sh *shard) forwardUDP(from, to netip.AddrPort) *UDPConn {
 	if handler == nil || !sh.beginForward() {
 		return nil
 	}
-	c := sh.stack.newUDPConn(wire.ProtoUDP, to, UDPOptions{})
+	c := sh.stack.newUDPConn(wire.ProtoUDP, demux.Place{Local: to}, UDPOptions{})
 	c.home = sh
 	c.remote = from
 	c.peer.Store(&from)

@@ -47,10 +47,10 @@ func (sh *shard) inputUDPLite(p *packet) {
 		info.partial = h.Coverage
 	}
 	if p.broadcast {
-		sh.deliverToAll(sh.lites, p, payload, info)
+		sh.deliverToAll(&sh.lites, p, payload, info)
 		return
 	}
-	c := sh.socket(sh.lites, p.ifc, from, to)
+	c := sh.lites.Find(from, to, p.ifc.index)
 	if c == nil {
 		sh.refuseUDP(p)
 		return

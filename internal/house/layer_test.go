@@ -67,7 +67,8 @@ const layers = `
 	stack/icmp, link, internal/siphash < stack/flood;
 	stack/autoconf, stack/dhcp < stack/configure;
 	stack/port, stack/ip, stack/icmp, stack/socket, internal/siphash < stack/shared;
-	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/configure, stack/shared, link/loop, internal/counter < stack;
+	stack/shared < stack/demux;
+	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/configure, stack/shared, stack/demux, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.
