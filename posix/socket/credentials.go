@@ -22,5 +22,5 @@ func (c Credentials) Value() []byte {
 	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
 }
 
-// valid reports whether the IDs can be those of a process: -1 means no ID.
+// valid reports whether a process can have these IDs: -1 means no ID.
 func (c Credentials) valid() bool { return c.UID != -1 && c.GID != -1 }
