@@ -19,15 +19,16 @@ type Limits struct {
 
 // Map holds the regions and the private pages of one process. See the package comment for ownership and locks.
 type Map struct {
-	id      uint64 // number of the map, for Location.Hash
-	mu      sync.Mutex
-	memory  Memory
-	tables  Tables
-	account *Account
-	layout  Layout
-	limits  Limits
-	blocks  *Blocks
-	small   bool // blocks are not allowed in this map
+	id        uint64 // number of the map, for Location.Hash
+	mu        sync.Mutex
+	memory    Memory
+	tables    Tables
+	account   *Account
+	layout    Layout
+	limits    Limits
+	blocks    *Blocks
+	small     bool // blocks are not allowed in this map
+	hardening Hardening
 
 	regions  tree
 	private  table

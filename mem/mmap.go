@@ -78,6 +78,9 @@ func (m *Map) mmap(q Request) (addr uint64, populate bool, err error) {
 		return 0, false, err
 	}
 	flags, err := m.attributes(q, size)
+	if err == nil && m.hardening.refuses(q.Prot, q.Prot) {
+		err = linux.EACCES
+	}
 	if err != nil {
 		return 0, false, err
 	}

@@ -56,7 +56,7 @@ func (m *Map) protect(addr, end uint64, prot Prot) error {
 		if r == nil {
 			return linux.ENOMEM
 		}
-		if prot&Write != 0 && r.has(MayNotWrite) || prot&Exec != 0 && r.has(MayNotExec) {
+		if prot&Write != 0 && r.has(MayNotWrite) || prot&Exec != 0 && r.has(MayNotExec) || m.hardening.refuses(r.prot, prot) {
 			return linux.EACCES
 		}
 		to := min(end, r.end)

@@ -8,6 +8,7 @@ import (
 	"loam/fs"
 	"loam/posix/credential"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // identity holds the thread ID and the credentials of one thread of a Linux program. A Go program has none: its credentials
@@ -105,12 +106,33 @@ func (p *Process) may(capability int) bool {
 	return p.Identity().Has(capability)
 }
 
+// sender returns the IDs of the process and its real user, which the receiver of a message sees (SCM_CREDENTIALS).
+func (p *Process) sender() Credentials {
+	if p.who == nil {
+		return p.credentials
+	}
+	s := p.Identity()
+	return Credentials{PID: p.credentials.PID, UID: int32(s.UID), GID: int32(s.GID)}
+}
+
+// claimed returns the credentials in an SCM_CREDENTIALS message of the caller. Errors: EPERM, ESRCH.
+func (p *Process) claimed(ucred []byte) (Credentials, Errno) {
+	c := socket.ParseCredentials(ucred)
+	s, ok := p.terminals.Signals().(FileSignals)
+	switch {
+	case c.PID != p.credentials.PID && !p.may(linux.CAP_SYS_ADMIN), !p.Identity().MayClaim(uint32(c.UID), uint32(c.GID)):
+		return c, linux.EPERM
+	case c.PID != p.credentials.PID && ok && !s.HasOwner(linux.F_OWNER_PID, c.PID):
+		return c, linux.ESRCH
+	}
+	return c, 0
+}
+
 // Credentials returns the IDs of the process and its effective user, as the peer of a Unix socket sees them.
 func (p *Process) Credentials() Credentials {
-	c := p.credentials
-	if p.who != nil {
-		s := p.Identity()
-		c.UID, c.GID = int32(s.EUID), int32(s.EGID)
+	if p.who == nil {
+		return p.credentials
 	}
-	return c
+	s := p.Identity()
+	return Credentials{PID: p.credentials.PID, UID: int32(s.EUID), GID: int32(s.EGID)}
 }

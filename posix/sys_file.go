@@ -10,6 +10,7 @@ import (
 	"loam/posix/pipe"
 	"loam/posix/socket"
 	"loam/posix/tty"
+	"loam/posix/unix"
 )
 
 // Calls that work on any descriptor: read, write, close, dup, fcntl, ioctl, stat.
@@ -59,7 +60,7 @@ func (p *Process) readLater(o *file.Description, b []byte) (int, Errno) {
 		}
 		return 0, linux.EAGAIN
 	}
-	s := p.newSleeper(o.Queue(), recvTimeout(o))
+	s := p.newSleeper(o.Queue(), socket.RecvTimeout(o.File))
 	defer s.Leave()
 	for {
 		n, errno := o.Read(b)
@@ -103,7 +104,7 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	if errno := p.prepareWrite(o.File, len(b)); errno != 0 {
 		return -1, errno
 	}
-	n, errno := o.Write(b)
+	n, errno := p.write(o, b)
 	_, inTree := o.File.(*treeFile) // its writes do not wait, and may be short: settings in /proc/sys
 	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
@@ -114,13 +115,21 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	return n, 0
 }
 
+// write writes to a file once. A Unix socket gets the credentials of the caller, who need not be the creator of the socket.
+func (p *Process) write(o *file.Description, b []byte) (int, Errno) {
+	if s, ok := o.File.(*unix.Socket); ok {
+		return s.Send(b, Outgoing{Sender: p.sender()})
+	}
+	return o.Write(b)
+}
+
 // writeWaiting writes b from offset done on, and waits when there is no room. If an error occurs after some bytes have been
 // written, it returns their number, and the next call returns the error.
 func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Errno) {
-	s := p.newSleeper(o.Queue(), sendTimeout(o))
+	s := p.newSleeper(o.Queue(), socket.SendTimeout(o.File))
 	defer s.Leave()
 	for {
-		n, errno := o.Write(b[done:])
+		n, errno := p.write(o, b[done:])
 		if errno == 0 {
 			if done += n; done == len(b) {
 				return done, 0

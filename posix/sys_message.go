@@ -3,10 +3,8 @@ package posix
 import (
 	"encoding/binary"
 	"slices"
-	"time"
 
 	"loam/abi/linux"
-	"loam/posix/file"
 	"loam/posix/inet"
 	"loam/posix/socket"
 )
@@ -23,8 +21,11 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	if _, ok := s.(socket.Urgent); m.Flags&linux.MSG_OOB != 0 && !ok {
 		return -1, linux.EOPNOTSUPP
 	}
+	if s.Common().Domain == linux.AF_UNIX {
+		m.Sender = p.sender()
+	}
 	if len(m.Control) > 0 {
-		if errno = p.packControl(s.Common().Domain, m.Control); errno != 0 {
+		if errno = p.packControl(s.Common().Domain, &m); errno != 0 {
 			return -1, errno
 		}
 		defer socket.DropControl(m.Control) // if the receiver's queue has accepted the message, no descriptions are left in it
@@ -143,29 +144,32 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 // maxPassed is the maximum number of descriptors in a message (SCM_MAX_FD).
 const maxPassed = 253
 
-// packControl checks the control messages of level SOL_SOCKET, and replaces descriptor numbers in SCM_RIGHTS messages of a Unix
-// socket by references to their descriptions. Errors: EBADF, EINVAL.
-func (p *Process) packControl(family int, control []Control) Errno {
-	for i := range control {
-		c := &control[i]
+// packControl checks the control messages of level SOL_SOCKET. For a Unix socket, it replaces descriptor numbers in SCM_RIGHTS messages
+// by references to their descriptions, and sets the sender that an SCM_CREDENTIALS message names. Errors: EBADF, EINVAL, EPERM, ESRCH.
+func (p *Process) packControl(family int, m *Outgoing) (errno Errno) {
+	for i := range m.Control {
+		c := &m.Control[i]
 		if c.Level != linux.SOL_SOCKET {
 			continue
 		}
-		if errno := c.Check(family); errno != 0 {
-			socket.DropControl(control[:i])
+		if errno = c.Check(family); errno == 0 && c.Type == linux.SCM_CREDENTIALS && family == linux.AF_UNIX {
+			m.Sender, errno = p.claimed(c.Data)
+		}
+		if errno != 0 {
+			socket.DropControl(m.Control[:i])
 			return errno
 		}
 		if c.Type != linux.SCM_RIGHTS || family != linux.AF_UNIX {
 			continue
 		}
 		if len(c.Data) > maxPassed*4 {
-			socket.DropControl(control[:i])
+			socket.DropControl(m.Control[:i])
 			return linux.EINVAL
 		}
 		for b := c.Data; len(b) >= 4; b = b[4:] { // Linux ignores the rest
 			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
 			if o == nil || !o.Hold() {
-				socket.DropControl(control[:i+1])
+				socket.DropControl(m.Control[:i+1])
 				return linux.EBADF
 			}
 			c.Passed = append(c.Passed, o)
@@ -193,20 +197,3 @@ func (p *Process) InstallPassed(c *Control, most int, cloexec bool) (all bool) {
 
 // Uninstall removes a descriptor that the program has never seen. Unlike Close, it leaves record locks on the file alone.
 func (p *Process) Uninstall(fd int) { p.fds.Remove(fd) }
-
-// recvTimeout and sendTimeout return how long calls may block; 0 means forever.
-func recvTimeout(o *file.Description) time.Duration {
-	if s, ok := o.File.(socket.Socket); ok {
-		d, _ := s.Common().Timeouts()
-		return d
-	}
-	return 0
-}
-
-func sendTimeout(o *file.Description) time.Duration {
-	if s, ok := o.File.(socket.Socket); ok {
-		_, d := s.Common().Timeouts()
-		return d
-	}
-	return 0
-}

@@ -62,7 +62,7 @@ func (c *datagramSocket) SetFilter(f Filter) {
 }
 
 // Connect sets the only peer: Write sends to it, and only its datagrams are received. The
-// zero AddrPort disconnects the socket. Errors: ErrNetUnreachable, ErrFamily, ErrClosed.
+// zero AddrPort disconnects the socket. Errors: ErrNetUnreachable, ErrFamily, ErrClosed, ErrAccess for a broadcast without the option.
 func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 	if remote.IsValid() {
 		t := c.stack.tables.Load()
@@ -70,8 +70,11 @@ func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 		if remote, err = t.destination(c.local.Addr(), remote, c.v6Only); err != nil {
 			return err
 		}
-		if _, err := t.route(c.source(), remote.Addr()); err != nil {
+		switch _, err := t.route(c.source(), remote.Addr()); {
+		case err != nil:
 			return err
+		case (remote.Addr() == limitedBroadcast || t.local[remote.Addr()].broadcast) && !c.Options().Broadcast:
+			return ErrAccess
 		}
 	}
 	c.mu.Lock()

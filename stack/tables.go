@@ -88,15 +88,12 @@ func (t *tables) rebuild() {
 			})
 		}
 		t.local[addr] = local{ifc: ifc}
-		if ifc.loopback {
-			continue
-		}
 		if last, ok := broadcastOf(a.Prefix); ok {
 			if _, taken := t.local[last]; !taken {
 				t.local[last] = local{ifc, true}
 			}
 		}
-		if !a.Prefix.IsSingleIP() && !isScoped(addr) {
+		if !ifc.loopback && !a.Prefix.IsSingleIP() && !isScoped(addr) {
 			routes = append(routes, ip.Route{Dst: a.Prefix.Masked(), Interface: ifc.index, Source: addr})
 		}
 	}
@@ -293,8 +290,10 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 		return t.route6(source, dst)
 	}
 	if l, ok := t.local[dst]; ok && !l.broadcast || dst.IsLoopback() {
-		lo := t.interfaces[0]
-		p := path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.ipv4MTU()}
+		p := t.pathOn(t.interfaces[0], dst)
+		if !l.broadcast {
+			p.source = dst
+		}
 		return p, nil
 	}
 	if dst == limitedBroadcast || dst.IsMulticast() {

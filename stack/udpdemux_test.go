@@ -253,6 +253,27 @@ func TestUDPSendsBroadcast(t *testing.T) {
 	})
 }
 
+// 127.255.255.255 is the broadcast address of the loopback interface (RFC 919): each socket of its port gets the datagram, from 127.0.0.1.
+func TestUDPLoopbackBroadcast(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		share := stack.UDPOptions{ReuseAddr: true}
+		a, b := mustListenUDP(t, w.s, "0.0.0.0:9", share), mustListenUDP(t, w.s, "127.255.255.255:9", share)
+		all := mustAddrPort("127.255.255.255:9")
+		if _, err := mustListenUDP(t, w.s, "0.0.0.0:1000", stack.UDPOptions{}).TryWriteTo([]byte("x"), all); !errors.Is(err, syscall.EACCES) {
+			t.Errorf("without the option: %v, want EACCES", err)
+		}
+		mustWriteTo(t, mustListenUDP(t, w.s, "0.0.0.0:1001", stack.UDPOptions{Broadcast: true}), "to all", all.String())
+		for _, c := range []*stack.UDPConn{a, b} {
+			wantDatagram(t, c, "a broadcast", "to all")
+		}
+		if _, err := w.s.Dial("tcp", all.String()); !errors.Is(err, syscall.ENETUNREACH) {
+			t.Errorf("TCP to all: %v, want ENETUNREACH", err)
+		}
+		mustWriteTo(t, mustListenUDP(t, w.s, "0.0.0.0:1002", stack.UDPOptions{}), "to one", "127.255.255.254:9")
+		wantDatagram(t, a, "another address of the network", "to one")
+	})
+}
+
 // Sockets made by Dial and ListenPacket may broadcast, as in Go on Linux.
 func TestUDPNetMayBroadcast(t *testing.T) {
 	byHand(t, func(t *testing.T, w *peer) {

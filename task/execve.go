@@ -80,6 +80,9 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 		space.leave()
 		return nil, err
 	}
+	if old := p.space.Load(); old != nil {
+		space.Harden(old.Hardening().Inherited())
+	}
 	thread, err := space.NewThread()
 	if err != nil {
 		space.leave()

@@ -71,6 +71,8 @@ const (
 	PR_GET_THP_DISABLE     = 42
 	PR_GET_TIMERSLACK      = 30
 	PR_GET_TSC             = 25
+	PR_SET_MDWE            = 65
+	PR_GET_MDWE            = 66
 	PR_SET_CHILD_SUBREAPER = 36
 	PR_SET_THP_DISABLE     = 41
 	PR_SET_TIMERSLACK      = 29

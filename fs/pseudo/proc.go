@@ -24,6 +24,7 @@ type Process struct {
 	Hostname      func() string
 	Domain        func() string // NIS domain (setdomainname(2))
 	Release       string        // release of the kernel: "6.1.0-loam"
+	Version       string        // version of the kernel, as in uname(2)
 	Started       time.Time
 	// Memory returns the machine's total and free memory in bytes.
 	Memory func() (total, free uint64)
@@ -330,6 +331,7 @@ func (p *Process) settings(f *FileSystem) {
 	f.File("sys/kernel/domainname", func() string { return p.Domain() + "\n" })
 	f.Fixed("sys/kernel/osrelease", p.Release+"\n")
 	f.Fixed("sys/kernel/ostype", "Linux\n")
+	f.Fixed("sys/kernel/version", p.Version+"\n")
 	f.Fixed("sys/kernel/pid_max", "32768\n")
 	f.Fixed("sys/kernel/tainted", "0\n")
 	f.File("sys/kernel/random/boot_id", func() string { return bootID() + "\n" })

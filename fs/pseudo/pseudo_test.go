@@ -19,7 +19,7 @@ func mounted(t *testing.T) *fs.View {
 	v := fs.NewView(fs.NewTree(memfs.New(memfs.Config{})))
 	v.Umask = 0
 	p := Process{
-		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Domain: func() string { return "(none)" }, Release: "6.1.0-loam",
+		PID: 7, Executable: "/bin/server", Arguments: []string{"server", "-v"}, Mounts: []Mount{{Path: "/a b"}}, Hostname: func() string { return "loam" }, Domain: func() string { return "(none)" }, Release: "6.1.0-loam", Version: "Loam",
 		Started: time.Now(), Somaxconn: 4096, Congestions: []string{"cubic", "bbr"}, ClockSource: "tsc", Meltdown: "Not affected",
 		Alone:       true,
 		Memory:      func() (uint64, uint64) { return 64 << 20, 32 << 20 },
@@ -113,6 +113,7 @@ func TestContents(t *testing.T) {
 		"/proc/vmstat":                                                       "nr_free_pages 8192\n",
 		"/proc/sys/fs/file-nr":                                               "3\t0\t1048576\n",
 		"/proc/sys/kernel/osrelease":                                         "6.1.0-loam\n",
+		"/proc/sys/kernel/version":                                           "Loam\n",
 		"/proc/version":                                                      "Linux version 6.1.0-loam",
 		"/proc/cpuinfo":                                                      "processor\t: 0\n",
 		"/proc/net/igmp":                                                     "Idx\n",

@@ -357,3 +357,19 @@ func TestOptionsAsOnLinux(t *testing.T) {
 	}
 	asOnLinux(t, s)
 }
+
+// 127.255.255.255 is a broadcast address: UDP needs SO_BROADCAST, and TCP cannot connect to it.
+func TestLoopbackBroadcastAsOnLinux(t *testing.T) {
+	s := &sequence{}
+	udp := s.open(linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_DGRAM, 0)
+	tcp := s.open(linux.SYS_SOCKET, linux.AF_INET, linux.SOCK_STREAM, 0)
+	s.put(msgName, linux.AF_INET, 0, 0, 9, 127, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 0)
+	s.call(linux.SYS_CONNECT, tcp, at(msgName), 16)
+	s.call(linux.SYS_SENDTO, udp, at(msgData), 4, 0, at(msgName), 16)
+	s.call(linux.SYS_CONNECT, udp, at(msgName), 16)
+	s.int32(0x80, 1)
+	s.call(linux.SYS_SETSOCKOPT, udp, linux.SOL_SOCKET, linux.SO_BROADCAST, at(0x80), 4)
+	s.call(linux.SYS_SENDTO, udp, at(msgData), 4, 0, at(msgName), 16)
+	s.call(linux.SYS_CONNECT, udp, at(msgName), 16)
+	asOnLinux(t, s)
+}

@@ -72,6 +72,12 @@ func (s *Set) MaySignal(target *Set) bool {
 	return s.Has(linux.CAP_KILL) || s.EUID == target.SUID || s.EUID == target.UID || s.UID == target.SUID || s.UID == target.UID
 }
 
+// MayClaim reports whether the thread may name these IDs as its own in a message (SCM_CREDENTIALS, unix(7)).
+func (s *Set) MayClaim(uid, gid uint32) bool {
+	return (s.Has(linux.CAP_SETUID) || uid == s.UID || uid == s.EUID || uid == s.SUID) &&
+		(s.Has(linux.CAP_SETGID) || gid == s.GID || gid == s.EGID || gid == s.SGID)
+}
+
 // MayBeSignalled reports whether a thread with these user IDs that made s the owner of a file (F_SETOWN) may send signals to s
 // (sigio_perm).
 func (s *Set) MayBeSignalled(uid, euid uint32) bool {

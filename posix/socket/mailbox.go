@@ -29,6 +29,7 @@ type Message struct {
 	Data    []byte
 	From    Address   // address of the sender, if it is a bound datagram socket
 	Control []Control // control messages with descriptors; others are not queued
+	Sender  Credentials
 
 	// sender is notified when the message has been received. It is nil unless the sender needs this (EPOLLET).
 	sender *file.Queue
@@ -97,7 +98,7 @@ func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 		return Received{}, m.empty()
 	}
 	l := &m.messages[0]
-	r := Received{N: copy(b, l.Data), Len: len(l.Data), From: l.From}
+	r := Received{N: copy(b, l.Data), Len: len(l.Data), From: l.From, Sender: l.Sender}
 	if peek {
 		m.mu.Unlock()
 		return r, 0
@@ -110,18 +111,18 @@ func (m *Mailbox) TakeMessage(b []byte, peek bool) (Received, linux.Errno) {
 	return r, 0
 }
 
-// TakeStream receives bytes of one or more messages. Errors: those of TakeMessage.
-func (m *Mailbox) TakeStream(b []byte, peek bool) (Received, linux.Errno) {
+// TakeStream receives bytes of one or more messages. With apart, all bytes have the same sender. Errors: those of TakeMessage.
+func (m *Mailbox) TakeStream(b []byte, peek, apart bool) (Received, linux.Errno) {
 	m.mu.Lock()
 	if len(m.messages) == 0 {
 		defer m.mu.Unlock()
 		return Received{}, m.empty()
 	}
-	var r Received
-	var sender *file.Queue // a stream has one sender
+	r := Received{Sender: m.messages[0].Sender}
+	var sender *file.Queue // a stream has one sending socket
 	for i := 0; r.N < len(b) && i < len(m.messages); {
 		l := &m.messages[i]
-		if l.Control != nil && r.N > 0 {
+		if r.N > 0 && (l.Control != nil || apart && l.Sender != r.Sender) {
 			break
 		}
 		n := copy(b[r.N:], l.Data)

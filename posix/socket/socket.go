@@ -37,6 +37,7 @@ type Outgoing struct {
 	To      Address // destination; AF_UNSPEC: the peer
 	Flags   int     // MSG_*
 	Control []Control
+	Sender  Credentials // sender of a message of a Unix socket (SCM_CREDENTIALS)
 }
 
 // Received describes the result of a receive call.
@@ -46,6 +47,7 @@ type Received struct {
 	From    Address
 	Flags   int // MSG_TRUNC and MSG_EOR, if they apply
 	Control []Control
+	Sender  Credentials // as in Outgoing
 }
 
 // Control is a control message (cmsg(3)).
@@ -63,7 +65,7 @@ func (c *Control) Check(family int) linux.Errno {
 	case linux.SCM_RIGHTS:
 		return 0
 	case linux.SCM_CREDENTIALS:
-		if !isUnix || len(c.Data) == linux.SizeofUcred {
+		if !isUnix || len(c.Data) == linux.SizeofUcred && ParseCredentials(c.Data).valid() {
 			return 0
 		}
 	case linux.SO_MARK, linux.SO_TIMESTAMPING: // they are ignored
@@ -221,6 +223,23 @@ func (s *Base) Kept(name OptionName) int {
 		return linux.IP_PMTUDISC_WANT
 	}
 	return n
+}
+
+// RecvTimeout and SendTimeout return how long calls on a file may block; 0 means forever.
+func RecvTimeout(f file.File) time.Duration {
+	if s, ok := f.(Socket); ok {
+		d, _ := s.Common().Timeouts()
+		return d
+	}
+	return 0
+}
+
+func SendTimeout(f file.File) time.Duration {
+	if s, ok := f.(Socket); ok {
+		_, d := s.Common().Timeouts()
+		return d
+	}
+	return 0
 }
 
 // DropControl releases the descriptions in control messages that are not delivered.

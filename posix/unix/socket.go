@@ -1,8 +1,6 @@
 package unix
 
 import (
-	"encoding/binary"
-
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
@@ -50,8 +48,8 @@ type Owner interface {
 	View() *fs.View
 }
 
-// Credentials is struct ucred (unix(7)).
-type Credentials struct{ PID, UID, GID int32 }
+// Credentials are the IDs of a process.
+type Credentials = socket.Credentials
 
 // New returns an unconnected socket of process p. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
 // on Linux.
@@ -322,6 +320,7 @@ func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	return r.N, errno
 }
 
+// Write implements file.File for a writer that is not a process. The message has no sender.
 func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
 
 // Recv implements socket.Socket. With SO_PASSCRED it adds a message with the sender's credentials.
@@ -330,22 +329,23 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	if in == nil {
 		return socket.Received{}, linux.EINVAL
 	}
-	peek := flags&linux.MSG_PEEK != 0
+	peek, passes := flags&linux.MSG_PEEK != 0, s.wantsCredentials()
 	var r socket.Received
 	var errno linux.Errno
 	if s.stream() {
 		if len(b) == 0 {
 			return r, 0
 		}
-		r, errno = in.TakeStream(b, peek)
+		r, errno = in.TakeStream(b, peek, passes)
 	} else {
 		r, errno = in.TakeMessage(b, peek)
 	}
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
-	if s.wantsCredentials() && errno == 0 {
-		r.Control = append([]socket.Control{s.credentials()}, r.Control...) // as on Linux, they are first
+	if passes && errno == 0 {
+		c := socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: r.Sender.Value()}
+		r.Control = append([]socket.Control{c}, r.Control...) // as on Linux, it is the first
 	}
 	return r, errno
 }
@@ -354,18 +354,6 @@ func (s *Socket) wantsCredentials() bool {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return s.PassCred
-}
-
-// credentials returns an SCM_CREDENTIALS message. The sender is always this process.
-func (s *Socket) credentials() socket.Control {
-	return socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: s.p.Credentials().value()}
-}
-
-// value encodes a struct ucred.
-func (c Credentials) value() []byte {
-	b := binary.NativeEndian.AppendUint32(nil, uint32(c.PID))
-	b = binary.NativeEndian.AppendUint32(b, uint32(c.UID))
-	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
 }
 
 // Send implements socket.Socket. Once the receiver's mailbox accepts a message, it owns the passed
@@ -388,7 +376,7 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if s.stream() && len(b) == 0 {
 		return 0, 0
 	}
-	l := socket.Message{Data: b}
+	l := socket.Message{Data: b, Sender: m.Sender}
 	if s.Type == linux.SOCK_DGRAM && from != "" { // the message of a socket without a name has no sender address
 		l.From = s.unixAddress(from)
 	}
@@ -458,7 +446,7 @@ func (s *Socket) Option(level, name int) ([]byte, linux.Errno) {
 	case linux.SO_ACCEPTCONN:
 		return socket.BoolValue(listening), 0
 	case linux.SO_PEERCRED:
-		return creds.value(), 0
+		return creds.Value(), 0
 	case linux.SO_REUSEADDR, linux.SO_REUSEPORT, linux.SO_KEEPALIVE, linux.SO_BROADCAST:
 		n, _ := s.Remembers(socket.OptionName{Level: level, Name: name})
 		return socket.BoolValue(n != 0), 0

@@ -342,7 +342,7 @@ func aboutProcess(p Platform, c guest.Config, executable string) pseudo.Process 
 	return pseudo.Process{
 		PID: syscall.Getpid(), UID: syscall.Getuid(), GID: syscall.Getgid(),
 		Executable: executable, Arguments: os.Args, Environment: os.Environ(),
-		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: func() string { return process.Uname().Nodename }, Domain: func() string { return process.Uname().Domainname }, Release: hostNames.Release + "-loam",
+		Mounts: append(diskMounts(), mountsOf(c)...), Hostname: func() string { return process.Uname().Nodename }, Domain: func() string { return process.Uname().Domainname }, Release: hostNames.Release + "-loam", Version: hostNames.Version,
 		Started: time.Now(), Somaxconn: somaxconn, Congestions: congestion.Names(),
 		Memory: memory, Alone: c.Machine, Used: used, Maps: p.Maps, ClockSource: p.ClockSource(c), Meltdown: p.Meltdown(),
 		Disks: disksOf(disks),

@@ -1,0 +1,26 @@
+package socket
+
+import (
+	"encoding/binary"
+
+	"loam/abi/linux"
+)
+
+// Credentials is struct ucred (unix(7)).
+type Credentials struct{ PID, UID, GID int32 }
+
+// ParseCredentials decodes a struct ucred of at least linux.SizeofUcred bytes.
+func ParseCredentials(b []byte) Credentials {
+	word := func(at int) int32 { return int32(binary.NativeEndian.Uint32(b[at:])) }
+	return Credentials{word(0), word(4), word(8)}
+}
+
+// Value encodes a struct ucred.
+func (c Credentials) Value() []byte {
+	b := binary.NativeEndian.AppendUint32(make([]byte, 0, linux.SizeofUcred), uint32(c.PID))
+	b = binary.NativeEndian.AppendUint32(b, uint32(c.UID))
+	return binary.NativeEndian.AppendUint32(b, uint32(c.GID))
+}
+
+// valid reports whether a process can have these IDs: -1 means no ID.
+func (c Credentials) valid() bool { return c.UID != -1 && c.GID != -1 }
