@@ -8,7 +8,7 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	defer m.unlock()
 	child := &Map{
 		id: created.Add(1), memory: m.memory, tables: tables, account: m.account, layout: m.layout, limits: m.limits, blocks: m.blocks, small: m.small,
-		brkStart: m.brkStart, brkEnd: m.brkEnd, stack: m.stack,
+		brkStart: m.brkStart, brkEnd: m.brkEnd, stack: m.stack, sealed: m.sealed,
 	}
 	child.batch.released = child.batch.reserve[:0]
 	charged := m.inherited()

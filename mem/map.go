@@ -30,6 +30,7 @@ type Map struct {
 	small   bool // blocks are not allowed in this map
 
 	regions  tree
+	sealed   bool // Seal was called: some regions may be sealed
 	private  table
 	batch    batch
 	sizes    sizes

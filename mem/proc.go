@@ -202,5 +202,6 @@ func (r *Region) appendLetters(b []byte) []byte {
 	code(r.has(DontDump), "dd")
 	code(r.has(HugePages), "hg")
 	code(r.has(NoHugePages), "nh")
+	code(r.has(Sealed), "sl")
 	return b
 }
