@@ -310,6 +310,7 @@ func (p *Process) machine(f *FileSystem) {
 	})
 	f.File("diskstats", p.diskStats)
 	f.File("partitions", p.partitions)
+	f.File("devices", p.drivers)
 	for _, resource := range [...]string{"cpu", "io", "memory"} {
 		f.Fixed("pressure/"+resource, noPressure)
 	}
