@@ -48,3 +48,37 @@ func TestSeal(t *testing.T) {
 	child.Destroy()
 	m.Destroy()
 }
+
+// Advice that discards content fails only for sealed private memory that the program cannot write, as on Linux 6.18.
+func TestAdviceForSealed(t *testing.T) {
+	const page = mem.PageSize
+	advice := []int{mem.AdviseNormal, mem.AdviseDontFork, mem.AdviseWipeOnFork, mem.AdviseFree, mem.AdviseDontNeed, mem.AdviseDontNeedLocked, mem.AdviseRemove}
+	for _, test := range []struct {
+		name  string
+		prot  mem.Prot
+		flags uint32
+		want  [7]error
+	}{
+		{"private, read-only", mem.Read, mem.MapPrivate, [7]error{nil, linux.EPERM, linux.EPERM, linux.EPERM, linux.EPERM, linux.EPERM, linux.EPERM}},
+		{"private", mem.Read | mem.Write, mem.MapPrivate, [7]error{nil, nil, nil, nil, nil, nil, linux.EINVAL}},
+		{"shared, read-only", mem.Read, mem.MapShared, [7]error{nil, nil, linux.EINVAL, linux.EINVAL, nil, nil, nil}},
+	} {
+		m, _ := limited(noLimits(), &mem.Account{Total: 1 << 20})
+		at := mustMap(t, m, mem.Request{Length: page, Prot: test.prot, Flags: test.flags})
+		if err := m.Seal(at, page, 0); err != nil {
+			t.Fatal(err)
+		}
+		for i, a := range advice {
+			if err := m.Madvise(at, page, a); err != test.want[i] {
+				t.Errorf("%s, advice %d: %v, want %v", test.name, a, err, test.want[i])
+			}
+		}
+		if _, err := m.Mremap(at, page, page, 0, 0); err != linux.EPERM {
+			t.Errorf("%s, mremap without a change: %v", test.name, err)
+		}
+		if err := m.Mprotect(at, page, uint32(test.prot)); err != linux.EPERM {
+			t.Errorf("%s, mprotect without a change: %v", test.name, err)
+		}
+		m.Destroy()
+	}
+}
