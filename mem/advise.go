@@ -95,6 +95,9 @@ func knownAdvice(advice int) bool {
 
 // advise applies advice to a part of one region.
 func (m *Map) advise(r *Region, start, end uint64, advice int) error {
+	if r.keepsContent(advice) {
+		return linux.EPERM
+	}
 	switch advice {
 	case AdviseDontNeed, AdviseFree, AdviseDontNeedLocked:
 		return m.forget(r, start, end, advice)
@@ -206,6 +209,8 @@ func (m *Map) settle(all []extent) {
 func (m *Map) punch(addr, end uint64) error {
 	all, hole, err := m.extents(addr, end, func(r *Region) error {
 		switch {
+		case r.keepsContent(AdviseRemove):
+			return linux.EPERM
 		case r.has(Locked) || r.object == nil:
 			return linux.EINVAL
 		case r.private() || r.has(MayNotWrite):

@@ -71,7 +71,7 @@ func TestBlockPolicy(t *testing.T) {
 		if got := blocks.Use().Now == 1; got != test.want || memory.Used() == mem.BlockPages != test.want {
 			t.Errorf("%+v: a block: %v, %d pages", test, got, memory.Used())
 		}
-		if text, _ := m.Smaps(0, 1<<20); strings.Contains(string(text), "THPeligible:    1\n") != test.want {
+		if text, _ := m.Smaps(0, 1<<20); strings.Contains(string(text), "THPeligible:           1\n") != test.want {
 			t.Errorf("%+v: %s", test, text)
 		}
 		m.Destroy()

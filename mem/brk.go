@@ -26,7 +26,7 @@ func (m *Map) Brk(addr uint64) uint64 {
 func (m *Map) moveBreak(addr uint64) (end uint64, grown [2]uint64) {
 	old, to := up(m.brkEnd), up(addr)
 	switch {
-	case addr < m.brkStart || addr > End || addr-m.brkStart > m.limits.Data:
+	case addr < m.brkStart || addr > End || addr-m.brkStart > m.limits.Data, to < old && m.removable(to, old) != nil:
 		return m.brkEnd, grown
 	case to < old:
 		m.carve(to, old)

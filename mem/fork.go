@@ -8,8 +8,8 @@ func (m *Map) Fork(tables Tables) (*Map, error) {
 	defer m.unlock()
 	child := &Map{
 		id: created.Add(1), memory: m.memory, tables: tables, account: m.account, layout: m.layout, limits: m.limits, blocks: m.blocks, small: m.small,
-		hardening: m.hardening.Inherited(),
-		brkStart:  m.brkStart, brkEnd: m.brkEnd, stack: m.stack,
+		hardening: m.hardening.Inherited(), sealed: m.sealed,
+		brkStart: m.brkStart, brkEnd: m.brkEnd, stack: m.stack,
 	}
 	child.batch.released = child.batch.reserve[:0]
 	charged := m.inherited()

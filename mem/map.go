@@ -31,6 +31,7 @@ type Map struct {
 	hardening Hardening
 
 	regions  tree
+	sealed   bool // Seal was called: some regions may be sealed
 	private  table
 	batch    batch
 	sizes    sizes

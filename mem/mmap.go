@@ -185,6 +185,9 @@ func (m *Map) put(r *Region) error {
 	if m.regions.count+m.splits(r.start, r.end) > m.account.MaxRegions() {
 		return linux.ENOMEM
 	}
+	if err := m.removable(r.start, r.end); err != nil {
+		return err
+	}
 	if err := m.room(r.size(), m.mapped(r.start, r.end), r.prot, r.flags); err != nil {
 		return err
 	}
@@ -224,6 +227,9 @@ func (m *Map) Munmap(addr, length uint64) error {
 	if m.punchesTooMany(addr, end) {
 		return linux.ENOMEM
 	}
+	if err := m.removable(addr, end); err != nil {
+		return err
+	}
 	m.carve(addr, end)
 	return nil
 }
@@ -252,7 +258,7 @@ func (m *Map) UnmapObject(addr uint64, accept func(Object) (size uint64, ok bool
 			break
 		}
 		at = r.end
-		if r.object == nil || r.start < addr || r.offset<<PageShift != r.start-addr || o != nil && r.object != o {
+		if r.object == nil || r.has(Sealed) || r.start < addr || r.offset<<PageShift != r.start-addr || o != nil && r.object != o {
 			continue
 		}
 		if o == nil {

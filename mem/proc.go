@@ -108,7 +108,7 @@ func (m *Map) Smaps(from uint64, size int) (text []byte, next uint64) {
 			return text, r.start
 		}
 		text = m.appendLine(text, r)
-		text = r.appendUse(text, m.usage(r))
+		text = append(r.appendLetters(r.appendUse(text, m.usage(r))), '\n')
 	}
 	return text, 0
 }
@@ -144,6 +144,7 @@ func (m *Map) usage(r *Region) (s share) {
 	return s
 }
 
+// appendUse appends the lines of a region in smaps, except for the first line and the flags at the end.
 func (r *Region) appendUse(b []byte, s share) []byte {
 	const kB = PageSize >> 10
 	row := func(name string, n uint64) {
@@ -156,13 +157,19 @@ func (r *Region) appendUse(b []byte, s share) []byte {
 	row("MMUPageSize", kB)
 	row("Rss", (s.private+s.shared)*kB)
 	row("Pss", (s.private+s.shared/2)*kB)
+	row("Pss_Dirty", s.private*kB)
 	row("Shared_Clean", s.shared*kB)
 	row("Shared_Dirty", 0)
 	row("Private_Clean", 0)
 	row("Private_Dirty", s.private*kB)
 	row("Referenced", (s.private+s.shared)*kB)
 	row("Anonymous", s.anonymous*kB)
+	row("KSM", 0)      // pages with the same content are not merged
+	row("LazyFree", 0) // MADV_FREE frees pages at once
 	row("AnonHugePages", s.big*kB)
+	for _, name := range [...]string{"ShmemPmdMapped", "FilePmdMapped", "Shared_Hugetlb", "Private_Hugetlb"} {
+		row(name, 0) // only private anonymous memory has huge pages
+	}
 	row("Swap", 0)
 	row("SwapPss", 0)
 	locked := uint64(0)
@@ -170,9 +177,17 @@ func (r *Region) appendUse(b []byte, s share) []byte {
 		locked = (s.private + s.shared) * kB
 	}
 	row("Locked", locked)
-	b = strconv.AppendUint(append(b, "THPeligible:    "...), s.eligible, 10)
-	b = append(b, '\n')
-	return append(r.appendLetters(append(b, "VmFlags: "...)), '\n')
+	b = appendNumber(append(b, "THPeligible:    "...), s.eligible, 10, ' ', 8)
+	return append(b, "\nVmFlags: "...)
+}
+
+// Vsyscall is the line of the vsyscall page in /proc/PID/maps. The page is part of no region: package trap serves it.
+const Vsyscall = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+
+// AppendVsyscall appends the lines of the vsyscall page in /proc/PID/smaps.
+func AppendVsyscall(b []byte) []byte {
+	r := Region{end: PageSize} // only the size counts
+	return append(r.appendUse(append(b, Vsyscall...), share{}), "ex \n"...)
 }
 
 // appendLetters appends the two-letter codes of smaps' VmFlags.
@@ -202,5 +217,6 @@ func (r *Region) appendLetters(b []byte) []byte {
 	code(r.has(DontDump), "dd")
 	code(r.has(HugePages), "hg")
 	code(r.has(NoHugePages), "nh")
+	code(r.has(Sealed), "sl")
 	return b
 }

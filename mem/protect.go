@@ -59,6 +59,9 @@ func (m *Map) protect(addr, end uint64, prot Prot) error {
 		if prot&Write != 0 && r.has(MayNotWrite) || prot&Exec != 0 && r.has(MayNotExec) || m.hardening.refuses(r.prot, prot) {
 			return linux.EACCES
 		}
+		if r.has(Sealed) {
+			return linux.EPERM
+		}
 		to := min(end, r.end)
 		if prot != r.prot {
 			if err := m.reprotect(r, addr, to, prot); err != nil {

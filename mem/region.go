@@ -21,6 +21,7 @@ const (
 	MayNotExec                     // execute permission cannot be added: the file is on a noexec mount
 	Special                        // made by the kernel: mremap, mlock and madvise do not apply to it
 	Charged                        // its pages are charged to Account
+	Sealed                         // mseal: the region cannot be unmapped, moved, replaced, or given other permissions
 )
 
 // Region is a range of addresses with one protection and one source of pages.

@@ -54,6 +54,9 @@ func (m *Map) remap(q remap) (addr uint64, populate bool, err error) {
 	if r == nil {
 		return 0, false, linux.EFAULT
 	}
+	if r.has(Sealed) {
+		return 0, false, linux.EPERM
+	}
 	populate = r.has(Locked)
 	if q.flags&(MremapFixed|MremapDontUnmap) == 0 && q.new <= q.old {
 		if q.new < q.old {
@@ -84,6 +87,9 @@ func (m *Map) shrink(q remap) error {
 	}
 	if m.punchesTooMany(start, end) {
 		return linux.ENOMEM
+	}
+	if err := m.removable(start, end); err != nil {
+		return err
 	}
 	m.carve(start, end)
 	return nil
@@ -139,6 +145,9 @@ func (m *Map) move(r *Region, q remap) (uint64, error) {
 		return 0, linux.ENOMEM
 	}
 	to, err := m.target(r, q)
+	if err == nil {
+		err = m.removable(to, to+q.new)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -100,7 +100,7 @@ func (p *Process) InotifyAddWatch(fd int, path string, mask uint32) (int, Errno)
 	if _, ok := place.Node.(fs.Directory); !ok && mask&linux.IN_ONLYDIR != 0 {
 		return -1, linux.ENOTDIR
 	}
-	return i.Add(place.Node, mask)
+	return i.Add(place.Node, place.Device(), mask)
 }
 
 // InotifyRmWatch implements inotify_rm_watch(2). Errors: EBADF, EINVAL.

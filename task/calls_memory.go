@@ -11,9 +11,14 @@ import (
 var memoryCalls = map[int]serveFunc{
 	linux.SYS_MMAP: mmap,
 	linux.SYS_MUNMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		t.leaveSegments(a.A1, a.A1+a.A2)
-		return 0, file.ToErrno(t.memory().Munmap(a.A1, a.A2))
+		err := t.memory().Removable(a.A1, a.A1+a.A2)
+		if err == nil {
+			t.leaveSegments(a.A1, a.A1+a.A2)
+			err = t.memory().Munmap(a.A1, a.A2)
+		}
+		return 0, file.ToErrno(err)
 	},
+	linux.SYS_MSEAL:    onMap(func(m *mem.Map, a call.Args) error { return m.Seal(a.A1, a.A2, a.A3) }),
 	linux.SYS_MPROTECT: onMap(func(m *mem.Map, a call.Args) error { return m.Mprotect(a.A1, a.A2, uint32(a.A3)) }),
 	linux.SYS_BRK:      func(t *Task, a call.Args) (uint64, linux.Errno) { return t.memory().Brk(a.A1), 0 },
 	linux.SYS_MREMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {

@@ -28,6 +28,9 @@ func TestLinuxRestartableSequences(t *testing.T) { compareC(t, "rseq") }
 // The vsyscall page, wakes of no waiter, far returns, fdinfo and files without a name behave as on Linux.
 func TestLinuxSelftests(t *testing.T) { compareC(t, "selftests") }
 
+// Memory that mseal(2) has sealed stays as it is, as on Linux.
+func TestLinuxSealedMemory(t *testing.T) { compareC(t, "mseal") }
+
 // TCP connections end as on Linux: unread data, errors, getpeername and shutdown after a reset or a FIN; one SIGURG.
 func TestLinuxTCPEnds(t *testing.T) { compareC(t, "tcpends") }
 

@@ -17,8 +17,8 @@ import (
 const headersLine = "headers: "
 
 // absent has the constants that the headers of Debian 12 lack, with their values from
-// arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.6.
-var absent = map[string]int64{"SYS_FCHMODAT2": 452, "UDPLITE_SEND_CSCOV": 10, "UDPLITE_RECV_CSCOV": 11}
+// arch/x86/entry/syscalls/syscall_64.tbl of Linux 6.12.
+var absent = map[string]int64{"SYS_FCHMODAT2": 452, "SYS_MSEAL": 462, "UDPLITE_SEND_CSCOV": 10, "UDPLITE_RECV_CSCOV": 11}
 
 // renamed are the constants whose C names begin with an underscore.
 var renamed = map[string]string{"WNOTHREAD": "__WNOTHREAD", "WALL": "__WALL", "WCLONE": "__WCLONE", "CAPABILITY_VERSION_3": "_LINUX_CAPABILITY_VERSION_3", "SS_AUTODISARM": "(int)SS_AUTODISARM"}

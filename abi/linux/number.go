@@ -367,6 +367,7 @@ const (
 	SYS_FUTEX_WAITV             = 449
 	SYS_SET_MEMPOLICY_HOME_NODE = 450
 
-	// This call is newer than the headers of Debian 12 (source: arch/x86/entry/syscalls/syscall_64.tbl).
+	// These calls are newer than the headers of Debian 12 (source: arch/x86/entry/syscalls/syscall_64.tbl).
 	SYS_FCHMODAT2 = 452
+	SYS_MSEAL     = 462
 )

@@ -11,8 +11,11 @@ import (
 
 // Devices without hardware: those of mem(4), and random(4).
 
-// memory is the major number of these devices.
-const memory = 1
+// Major numbers: of these devices, and of the terminals that have names of their own.
+const (
+	memory   = 1
+	terminal = 5
+)
 
 // Devices creates the files of /dev, and registers the drivers. Files that exist already, such as files of the user's own
 // root folder, stay. v must be a view of user 0.
@@ -39,7 +42,6 @@ func Devices(v *fs.View) error {
 		mode  fs.Mode
 		minor uint32
 	}{{"tty", 0o666, 0}, {"console", 0o600, 1}, {"ptmx", 0o666, 2}} {
-		const terminal = 5
 		number := fs.Device{Major: terminal, Minor: d.minor}
 		if err := unlessExists(v.Mknod(v.Root, "/dev/"+d.name, fs.CharDevice|d.mode, number)); err != nil {
 			return err

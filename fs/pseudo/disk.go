@@ -2,12 +2,14 @@ package pseudo
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"loam/fs"
 )
 
-// The files about disks: /proc/partitions, /proc/diskstats, and directories in /sys/block. As in Linux's older layout (CONFIG_SYSFS_DEPRECATED), a disk has its
+// The files about disks: /proc/partitions, /proc/diskstats, /proc/devices, and directories in /sys/block. As in Linux's older layout (CONFIG_SYSFS_DEPRECATED), a disk has its
 // directory there, and not below the directory of a bus.
 
 // Disk is a disk of the machine.
@@ -57,6 +59,27 @@ func (p *Process) partitions() string {
 		return ""
 	}
 	return "major minor  #blocks  name\n\n" + b.String()
+}
+
+// drivers returns the text of /proc/devices: the major numbers of the devices that Devices makes, of pseudo-terminals, and of the disks.
+func (p *Process) drivers() string {
+	blocks := map[uint32]string{}
+	for _, d := range p.Disks {
+		name := "blkext" // the number of a disk of NVMe is one of an extended range
+		switch {
+		case strings.HasPrefix(d.Name, "vd"):
+			name = "virtblk"
+		case strings.HasPrefix(d.Name, "sd"):
+			name = "sd"
+		}
+		blocks[d.Number.Major] = name
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "Character devices:\n%3d mem\n%3d /dev/tty\n%3[2]d /dev/console\n%3[2]d /dev/ptmx\n136 pts\n\nBlock devices:\n", memory, terminal)
+	for _, major := range slices.Sorted(maps.Keys(blocks)) {
+		fmt.Fprintf(&b, "%3d %s\n", major, blocks[major])
+	}
+	return b.String()
 }
 
 // transferred returns the numbers of KiB that were read from disks and written to them.

@@ -3,6 +3,7 @@ package pseudo
 import (
 	"sort"
 	"strconv"
+	"sync"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -34,7 +35,7 @@ func (n *node) Attr() fs.Attr {
 // Change implements fs.Node.
 func (n *node) Change(fs.Change) error { return linux.EPERM }
 
-// file is a file whose content is generated when it is opened.
+// file is a file whose content is generated when it is read.
 type file struct {
 	node
 	text func() string
@@ -45,10 +46,34 @@ func (f *file) Open(flags fs.Flags) (fs.Handle, error) {
 	if flags.MayWrite() {
 		return nil, linux.EACCES
 	}
-	return handle(f.text()), nil
+	return &generated{text: f.text}, nil
 }
 
-// handle is an open file: the content at the time of opening.
+// generated is an open file. A read at offset 0 generates the content, because programs rewind a file to read it again; other reads
+// continue in the same content.
+type generated struct {
+	handle
+	text func() string
+
+	mu   sync.Mutex // guards handle and made; text is called without it
+	made bool
+}
+
+// ReadAt implements fs.Handle.
+func (g *generated) ReadAt(p []byte, offset int64) (int, error) {
+	g.mu.Lock()
+	content, made := g.handle, g.made
+	g.mu.Unlock()
+	if offset == 0 || !made {
+		content = handle(g.text())
+		g.mu.Lock()
+		g.handle, g.made = content, true
+		g.mu.Unlock()
+	}
+	return content.ReadAt(p, offset)
+}
+
+// handle is the content of an open file.
 type handle string
 
 // ReadAt implements fs.Handle.

@@ -14,7 +14,7 @@ import (
 )
 
 // Process describes the program and the machine for /proc. Its functions are called when a file is
-// opened, at any time and on any goroutine.
+// read, at any time and on any goroutine.
 type Process struct {
 	PID, UID, GID int
 	Executable    string // path of the program's file
@@ -311,6 +311,7 @@ func (p *Process) machine(f *FileSystem) {
 	})
 	f.File("diskstats", p.diskStats)
 	f.File("partitions", p.partitions)
+	f.File("devices", p.drivers)
 	for _, resource := range [...]string{"cpu", "io", "memory"} {
 		f.Fixed("pressure/"+resource, noPressure)
 	}

@@ -1,4 +1,4 @@
-// Package pseudo implements file systems whose files are generated when they are opened: /proc, /sys
+// Package pseudo implements file systems whose files are generated when they are read: /proc, /sys
 // and /sys/fs/cgroup. It also implements the devices of /dev that need no hardware.
 //
 // A FileSystem is built by File, Fixed, Folder, Link and List before it is mounted. Afterwards it does
@@ -85,7 +85,7 @@ func (f *FileSystem) Kind() string {
 // Sync implements fs.FileSystem.
 func (f *FileSystem) Sync() error { return nil }
 
-// File adds a file. text is called each time the file is opened, possibly by several goroutines at
+// File adds a file. text is called for each read at the start of the file, possibly by several goroutines at
 // once.
 func (f *FileSystem) File(path string, text func() string) {
 	if _, ok := f.settings[path]; ok {

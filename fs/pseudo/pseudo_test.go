@@ -403,6 +403,12 @@ func TestDisks(t *testing.T) {
 	if want := " 254      16 vda 1 0 8 2\n"; p.diskStats() != want {
 		t.Errorf("diskstats: %q, want %q", p.diskStats(), want)
 	}
+	p.Disks = append(p.Disks, Disk{Name: "nvme0n1", Number: fs.Device{Major: 259}}, Disk{Name: "sda", Number: fs.Device{Major: 8}}, Disk{Name: "vdb", Number: fs.Device{Major: 254, Minor: 32}})
+	const characters = "Character devices:\n  1 mem\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n136 pts\n\nBlock devices:\n"
+	if want := characters + "  8 sd\n254 virtblk\n259 blkext\n"; p.drivers() != want {
+		t.Errorf("devices: %q, want %q", p.drivers(), want)
+	}
+	p.Disks = p.Disks[:1]
 	f := New(SysMagic)
 	p.disks(f)
 	v := fs.NewView(fs.NewTree(f))

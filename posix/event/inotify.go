@@ -1,8 +1,11 @@
 package event
 
 import (
+	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -29,7 +32,8 @@ type Inotify struct {
 
 type watch struct {
 	number int32
-	mask   uint32 // requested events, and flags such as IN_ONESHOT
+	device fs.Device // device of the file system with the file
+	mask   uint32    // requested events, and flags such as IN_ONESHOT
 }
 
 const (
@@ -140,6 +144,31 @@ func (w *Watchers) change(t *fs.Tree, f func([]*Inotify) []*Inotify) {
 
 // Name implements file.Named.
 func (i *Inotify) Name() string { return "anon_inode:inotify" }
+
+// mostDetails is the maximum number of watches that Details shows: each open file fdinfo keeps its text.
+const mostDetails = 16384
+
+// Details implements file.Detailed. The newest watch is first, as on Linux.
+func (i *Inotify) Details() string {
+	const shown = linux.IN_ALL_EVENTS | linux.IN_EXCL_UNLINK | linux.IN_ONESHOT
+	type watched struct {
+		watch
+		node fs.Node
+	}
+	var all []watched
+	i.mu.Lock()
+	for n, w := range i.watches {
+		all = append(all, watched{*w, n})
+	}
+	i.mu.Unlock()
+	slices.SortFunc(all, func(a, b watched) int { return cmp.Compare(b.number, a.number) })
+	var b strings.Builder
+	for _, w := range all[:min(len(all), mostDetails)] { // an attribute may be a request to a server, so i.mu is not held
+		device := w.device.Major<<20 | w.device.Minor
+		fmt.Fprintf(&b, "inotify wd:%x ino:%x sdev:%x mask:%x ignored_mask:0 \n", w.number, w.node.Attr().Inode, device, w.mask&shown)
+	}
+	return b.String()
+}
 
 func (i *Inotify) Queue() *file.Queue { return &i.q }
 
@@ -277,9 +306,9 @@ func ValidMask(mask uint32) bool {
 	return mask&linux.IN_MASK_ADD == 0 || mask&linux.IN_MASK_CREATE == 0
 }
 
-// Add adds a watch on a file, or changes the existing one. It returns the watch descriptor. Errors: EEXIST; ENOSPC if
+// Add adds a watch on a file of a device, or changes the existing one. It returns the watch descriptor. Errors: EEXIST; ENOSPC if
 // the user has too many watches.
-func (i *Inotify) Add(n fs.Node, mask uint32) (int, linux.Errno) {
+func (i *Inotify) Add(n fs.Node, device fs.Device, mask uint32) (int, linux.Errno) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w := i.watches[n]
@@ -290,7 +319,7 @@ func (i *Inotify) Add(n fs.Node, mask uint32) (int, linux.Errno) {
 			return -1, linux.ENOSPC
 		}
 		i.last++
-		w = &watch{number: i.last}
+		w = &watch{number: i.last, device: device}
 		i.watches[n] = w
 	case mask&linux.IN_MASK_CREATE != 0:
 		return -1, linux.EEXIST

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/mem"
 )
 
 // The texts of the files, in the formats of proc(5) and of Linux's source (fs/proc/array.c, base.c).
@@ -95,6 +96,7 @@ func (s *Stat) status() string {
 	row("NSpid", "%d", s.TID)
 	row("NSpgid", "%d", s.Group)
 	row("NSsid", "%d", s.Session)
+	row("Kthread", "0")
 	if s.Memory {
 		s.statusMemory(&b)
 	}
@@ -242,21 +244,21 @@ func (c Counts) io() string {
 func rollup(smaps []byte) string {
 	var names []string
 	sums := map[string]uint64{}
-	first, last, end := "", "", ""
+	const nowhere = "00000000"
+	first, end := nowhere, nowhere
 	for _, line := range strings.Split(string(smaps), "\n") {
 		var kB uint64
 		name, rest, found := strings.Cut(line, ":")
 		if !found || strings.Contains(name, " ") || strings.Contains(name, "-") {
-			if from, to, ok := strings.Cut(line, "-"); ok {
-				if first == "" {
+			if from, to, ok := strings.Cut(line, "-"); ok && line+"\n" != mem.Vsyscall {
+				if first == nowhere {
 					first = from
 				}
-				last, _, _ = strings.Cut(to, " ")
-				end = last
+				end, _, _ = strings.Cut(to, " ")
 			}
 			continue
 		}
-		if n, _ := fmt.Sscanf(rest, "%d kB", &kB); n == 0 || strings.HasSuffix(name, "PageSize") || name == "Size" {
+		if _, err := fmt.Sscanf(rest, "%d kB", &kB); err != nil || strings.HasSuffix(name, "PageSize") || name == "Size" {
 			continue
 		}
 		if _, known := sums[name]; !known {
@@ -264,7 +266,7 @@ func rollup(smaps []byte) string {
 		}
 		sums[name] += kB
 	}
-	if first == "" {
+	if len(names) == 0 {
 		return ""
 	}
 	var b strings.Builder

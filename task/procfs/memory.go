@@ -88,9 +88,7 @@ func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
 
 // Maps implements Process.
 func (w MemoryView) Maps() []byte {
-	// vsyscall is the line of the page that package trap serves.
-	const vsyscall = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
-	return w.text(func(m *mem.Map, b []byte) []byte { return append(m.AppendMaps(b), vsyscall...) })
+	return w.text(func(m *mem.Map, b []byte) []byte { return append(m.AppendMaps(b), mem.Vsyscall...) })
 }
 
 // Smaps implements Process.
@@ -100,7 +98,10 @@ func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
 		return nil, 0
 	}
 	defer leave()
-	return a.Smaps(from, size)
+	if text, next = a.Smaps(from, size); next == 0 {
+		text = mem.AppendVsyscall(text)
+	}
+	return text, next
 }
 
 // ReadMemory implements Process.

@@ -1,6 +1,7 @@
 // Differences that the selftests of Linux found: the vsyscall page, also entered by
 // a handler or with the trap flag, system call numbers with high bits, a wake of zero waiters,
-// far returns, /proc/PID/fdinfo, and files without a name that are open with O_PATH.
+// far returns, /proc/PID/fdinfo, files of /proc that are read again, smaps of the vsyscall page,
+// and files without a name that are open with O_PATH.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <fcntl.h>
@@ -11,9 +12,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -153,6 +157,65 @@ static void info(int fd) {
 	close(fd);
 }
 
+// watches prints the lines about the watches of an inotify instance, up to file handles.
+static void watches(void) {
+	char path[64], line[512];
+	struct stat st;
+	int fd = inotify_init1(0), wd;
+	unsigned long ino, device;
+	unsigned mask;
+	inotify_add_watch(fd, "/tmp", IN_CREATE | IN_ONESHOT | IN_EXCL_UNLINK | IN_ONLYDIR);
+	inotify_add_watch(fd, "/proc", IN_ALL_EVENTS);
+	inotify_add_watch(fd, "/dev/null", IN_MODIFY);
+	inotify_add_watch(fd, "/tmp", IN_DELETE | IN_MASK_ADD);
+	inotify_rm_watch(fd, 2);
+	sprintf(path, "/proc/self/fdinfo/%d", fd);
+	FILE *f = fopen(path, "r");
+	while (fgets(line, sizeof line, f)) {
+		if (sscanf(line, "inotify wd:%x ino:%lx sdev:%lx mask:%x ignored_mask:0 ", &wd, &ino, &device, &mask) != 4)
+			continue;
+		stat(wd == 1 ? "/tmp" : "/dev/null", &st);
+		printf("watch %d %d %d %x\n", wd, ino == st.st_ino, device == (major(st.st_dev) << 20 | minor(st.st_dev)), mask);
+	}
+	fclose(f);
+	close(fd);
+}
+
+// again reads files of /proc once more without opening them again.
+static void again(void) {
+	char one[64], two[64];
+	double first, second;
+	int up = open("/proc/uptime", O_RDONLY), text = open("/proc/meminfo", O_RDONLY);
+	one[pread(up, one, sizeof one - 1, 0)] = 0;
+	first = atof(one);
+	do { // a file whose content never changes ends the test by its time limit
+		usleep(1000);
+		lseek(up, 0, SEEK_SET);
+		two[read(up, two, sizeof two - 1)] = 0;
+		second = atof(two);
+	} while (second <= first);
+	printf("uptime %d\n", second > first);
+	read(text, one, 12);
+	read(text, two, 4);
+	printf("meminfo %.8s %d\n", one, two[0] == ' ' || (two[0] >= '0' && two[0] <= '9'));
+	close(up);
+	close(text);
+}
+
+// regions prints the names of the lines of smaps for the last region, which is the vsyscall page.
+static void regions(void) {
+	char line[512], names[2048] = "";
+	FILE *f = fopen("/proc/self/smaps", "r");
+	while (fgets(line, sizeof line, f)) {
+		if (strstr(line, "[vsyscall]"))
+			strcpy(names, line);
+		else if (*names && strncmp(line, "ProtectionKey", 13))
+			strcat(names, line);
+	}
+	fclose(f);
+	printf("%s", names);
+}
+
 static void descriptors(void) {
 	sigset_t set;
 	sigemptyset(&set);
@@ -182,6 +245,9 @@ static void pathOnly(void) {
 
 int main(void) {
 	descriptors();
+	watches();
+	again();
+	regions();
 	pathOnly();
 	vsyscalls();
 	entered();
