@@ -7,6 +7,7 @@ import (
 	"loam/fs"
 	"loam/fs/pseudo"
 	"loam/posix/credential"
+	"loam/posix/socket"
 )
 
 // modifications are the ways to modify the file "/f". Each is called with a descriptor for writing.
@@ -208,5 +209,22 @@ func TestChownToTheSameOwner(t *testing.T) {
 		if got := uint32(st.Mode & fs.Permissions); errno != c.errno || got != c.result {
 			t.Errorf("chown of a file of mode %o by %v: %v, then mode %o, want %v and %o", c.mode, c.by, errno, got, c.errno, c.result)
 		}
+	}
+}
+
+// Sockets with SO_REUSEPORT share a port only if their programs have the same user, so that no other user receives a part of
+// the packets (socket(7)).
+func TestSharedPortHasOneUser(t *testing.T) {
+	for name, create := range map[string][2]int{"TCP": {linux.SOCK_STREAM, 0}, "UDP": {linux.SOCK_DGRAM, 0}, "UDP-Lite": {linux.SOCK_DGRAM, linux.IPPROTO_UDPLITE}} {
+		p := process(t)
+		bind := func(user uint32) Errno {
+			p.SetIdentity(7, credential.New(user, user), nil)
+			s := fd(t)(p.Socket(linux.AF_INET, create[0], create[1]))
+			ok(t, p.SetSockOpt(s, linux.SOL_SOCKET, linux.SO_REUSEPORT, socket.IntValue(1)))
+			return p.Bind(s, localhost(4000))
+		}
+		wantErrno(t, bind(5), 0, name+", the first socket")
+		wantErrno(t, bind(6), linux.EADDRINUSE, name+", a socket of another user")
+		wantErrno(t, bind(5), 0, name+", a second socket of the user")
 	}
 }

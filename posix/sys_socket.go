@@ -43,11 +43,11 @@ func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 		}
 	case linux.AF_INET:
 		if p.net != nil {
-			return inet.New(&p.inet, domain, typ, protocol)
+			return inet.New(&p.inet, domain, typ, protocol, uint32(p.Credentials().UID))
 		}
 	case linux.AF_INET6:
 		if p.net != nil && p.net.HasIPv6() {
-			return inet.New(&p.inet, domain, typ, protocol)
+			return inet.New(&p.inet, domain, typ, protocol, uint32(p.Credentials().UID))
 		}
 	}
 	return nil, linux.EAFNOSUPPORT

@@ -93,9 +93,9 @@ func (t *tables) gatewayBy(ifc *Interface, dst netip.Addr) netip.Addr {
 }
 
 func (o *TCPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, Owner: o.Owner, V6Only: o.V6Only, Interface: o.Device.number()}
 }
 
 func (o *UDPOptions) sharing() port.Options {
-	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, V6Only: o.V6Only, Interface: o.Device.number()}
+	return port.Options{ReuseAddr: o.ReuseAddr, ReusePort: o.ReusePort, Owner: o.Owner, V6Only: o.V6Only, Interface: o.Device.number()}
 }

@@ -44,7 +44,8 @@ type TCPOptions struct {
 	Stamps            bool          // SO_TIMESTAMP: Arrived returns when bytes arrived
 	Linger            bool          // SO_LINGER: LingerTime applies
 	ReuseAddr         bool          // SO_REUSEADDR: shares its port with sockets that have this option, unless one listens
-	ReusePort         bool          // SO_REUSEPORT: shares its port with sockets of the same user that have this option
+	ReusePort         bool          // SO_REUSEPORT: shares its port with sockets of the same Owner that have this option
+	Owner             uint32        // effective user ID of the program at the creation of the socket
 }
 
 const defaultTTL = 64

@@ -20,7 +20,8 @@ const (
 type UDPOptions struct {
 	Broadcast     bool       // SO_BROADCAST: permits sending to broadcast addresses
 	ReuseAddr     bool       // SO_REUSEADDR: the socket shares its port with sockets that have this option
-	ReusePort     bool       // SO_REUSEPORT: the socket shares its port with sockets of the same user that have this option
+	ReusePort     bool       // SO_REUSEPORT: the socket shares its port with sockets of the same Owner that have this option
+	Owner         uint32     // effective user ID of the program at the creation of the socket
 	TTL           uint8      // IP_TTL: time to live of IPv4 datagrams; zero: 64
 	GroupTTL      uint8      // IP_MULTICAST_TTL: time to live of IPv4 multicast datagrams; zero: 1
 	TOS           uint8      // IP_TOS: type of service of IPv4 datagrams

@@ -14,15 +14,15 @@ import (
 // Common parts of IP sockets: creating them, and converting the stack's events and addresses to those
 // of poll(2) and sockaddr.
 
-// New makes an AF_INET or AF_INET6 socket.
-func New(n *Network, domain, typ, protocol int) (socket.Socket, linux.Errno) {
+// New makes an AF_INET or AF_INET6 socket. owner is the effective user ID of the program.
+func New(n *Network, domain, typ, protocol int, owner uint32) (socket.Socket, linux.Errno) {
 	switch {
 	case typ == linux.SOCK_STREAM && (protocol == 0 || protocol == linux.IPPROTO_TCP):
-		return newTCP(n, domain), 0
+		return newTCP(n, domain, owner), 0
 	case typ == linux.SOCK_DGRAM && (protocol == 0 || protocol == linux.IPPROTO_UDP):
-		return newUDP(n, domain), 0
+		return newUDP(n, domain, owner), 0
 	case typ == linux.SOCK_DGRAM && protocol == linux.IPPROTO_UDPLITE:
-		return newUDPLite(n, domain), 0
+		return newUDPLite(n, domain, owner), 0
 	case typ == linux.SOCK_DGRAM && protocol == pingProtocol(domain):
 		return newPing(n, domain), 0
 	case typ == linux.SOCK_RAW && protocol > 0 && protocol <= math.MaxUint8:

@@ -12,7 +12,7 @@ func TestSynRetries(t *testing.T) {
 	var n Network
 	n.Init(nil)
 	n.SynRetries.Set(1)
-	s := newTCP(&n, linux.AF_INET)
+	s := newTCP(&n, linux.AF_INET, 0)
 	if active, passive := s.opts.SynRetries, s.passive().SynRetries; active != 1 || passive != 0 {
 		t.Errorf("a SYN is sent %d times again, want 1, and a SYN-ACK %d, want 0: the default", active, passive)
 	}

@@ -37,8 +37,9 @@ type TCPSocket struct {
 	given       []GivenOption // options that accepted connections inherit; a change replaces the slice
 }
 
-func newTCP(n *Network, domain int) *TCPSocket {
+func newTCP(n *Network, domain int, owner uint32) *TCPSocket {
 	opts := n.options()
+	opts.Owner = owner
 	return &TCPSocket{
 		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
 		net:  n.stack, leaving: &n.leaving, ports: &n.ports,

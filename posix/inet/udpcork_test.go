@@ -55,7 +55,7 @@ func (t corkTester) check(errno linux.Errno, want linux.Errno, what string) {
 }
 
 func (t corkTester) socket() *UDPSocket {
-	s := newUDP(t.net, t.family)
+	s := newUDP(t.net, t.family, 0)
 	t.Cleanup(s.Close)
 	return s
 }

@@ -13,12 +13,12 @@ import (
 // neither UDP_SEGMENT nor UDP_GRO.
 type UDPLiteSocket struct{ UDPSocket }
 
-func newUDPLite(n *Network, domain int) *UDPLiteSocket {
+func newUDPLite(n *Network, domain int, owner uint32) *UDPLiteSocket {
 	s := &UDPLiteSocket{UDPSocket{
 		Base: NewBase(domain, linux.SOCK_DGRAM, linux.IPPROTO_UDPLITE),
 		net:  n.stack,
 	}}
-	s.opts = s.begin(stack.UDPOptions{})
+	s.opts = s.begin(stack.UDPOptions{Owner: owner})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) {
 		return n.stack.ListenUDPLite(local, o)
 	}

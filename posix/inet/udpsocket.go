@@ -66,12 +66,12 @@ type WantedControl struct {
 	Time, Nanoseconds                        bool // SO_TIMESTAMP, SO_TIMESTAMPNS, for IPv4 and IPv6
 }
 
-func newUDP(n *Network, domain int) *UDPSocket {
+func newUDP(n *Network, domain int, owner uint32) *UDPSocket {
 	s := &UDPSocket{
 		Base: NewBase(domain, linux.SOCK_DGRAM, linux.IPPROTO_UDP),
 		net:  n.stack,
 	}
-	s.opts = s.begin(stack.UDPOptions{})
+	s.opts = s.begin(stack.UDPOptions{Owner: owner})
 	s.open = func(local netip.AddrPort, o stack.UDPOptions) (datagramConn, error) { return s.net.ListenUDP(local, o) }
 	return s
 }
