@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/netip"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,6 +60,9 @@ func TestPacketScripts(t *testing.T) {
 					if err := r.line(line); err != nil {
 						t.Fatalf("line %d: %s\n%v", i+1, line, err)
 					}
+				}
+				if err := r.waitUntil(r.last + scriptTolerance); err != nil {
+					t.Fatalf("after the last line: %v", err)
 				}
 			})
 		})
@@ -253,7 +257,7 @@ func (r *scriptRun) call(text string) error {
 		return err
 	}
 	got, errno, err := r.make(&c)
-	if err != nil {
+	if err = errors.Join(err, c.wrong); err != nil {
 		return err
 	}
 	synctest.Wait()
@@ -272,6 +276,9 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 	f := r.files[c.number(0)]
 	if f == nil {
 		return 0, nil, fmt.Errorf("file descriptor %d is not open", c.number(0))
+	}
+	if c.name == "accept" && f.listener == nil || f.conn == nil && slices.Contains([]string{"read", "write", "shutdown"}, c.name) {
+		return 0, nil, fmt.Errorf("%s needs another kind of socket", c.name)
 	}
 	switch c.name {
 	case "bind":
@@ -301,6 +308,9 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 	case "write":
 		result, errno = f.conn.TryWrite(make([]byte, c.number(2)))
 	case "shutdown":
+		if c.word(1) != "SHUT_WR" {
+			return 0, nil, fmt.Errorf("%s is not SHUT_WR", c.word(1))
+		}
 		errno = f.conn.CloseWrite()
 	case "close":
 		delete(r.files, c.number(0))

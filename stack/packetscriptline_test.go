@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -33,8 +34,8 @@ var scriptFlags = []struct {
 func parseScriptPacket(text string) (p scriptPacket, err error) {
 	text, options, hasOptions := strings.Cut(text, "<")
 	words := strings.Fields(text)
-	if len(words) < 2 {
-		return p, fmt.Errorf("a segment has flags and a range")
+	if len(words) < 2 || len(words)%2 != 0 {
+		return p, fmt.Errorf("a segment has flags, a range, and fields with values")
 	}
 	for _, letter := range words[0] {
 		found := false
@@ -52,17 +53,18 @@ func parseScriptPacket(text string) (p scriptPacket, err error) {
 	if _, err := fmt.Sscanf(words[1], "%d:%d(%d)", &p.tcp.Seq, &end, &p.length); err != nil || p.tcp.Seq+uint32(p.length) != end {
 		return p, fmt.Errorf("%s is not first:end(length)", words[1])
 	}
-	for i := 2; i+1 < len(words); i += 2 {
-		n, err := strconv.ParseUint(words[i+1], 10, 32)
+	for i := 2; i < len(words); i += 2 {
+		size := map[string]int{"ack": 32, "win": 16}[words[i]]
+		n, err := strconv.ParseUint(words[i+1], 10, max(size, 1))
 		switch {
+		case size == 0:
+			return p, fmt.Errorf("unknown field %s", words[i])
 		case err != nil:
 			return p, err
 		case words[i] == "ack":
 			p.tcp.Ack = uint32(n)
 		case words[i] == "win":
 			p.tcp.Window, p.hasWindow = uint16(n), true
-		default:
-			return p, fmt.Errorf("unknown field %s", words[i])
 		}
 	}
 	if !hasOptions {
@@ -79,11 +81,14 @@ func (p *scriptPacket) parseOptions(text string) error {
 		if len(words) == 0 {
 			continue
 		}
-		number := func(i int) uint64 {
+		var wrong error
+		number := func(i, size int) uint64 {
 			if i >= len(words) {
+				wrong = fmt.Errorf("%s lacks a number", option)
 				return 0
 			}
-			n, _ := strconv.ParseUint(words[i], 10, 32)
+			n, err := strconv.ParseUint(words[i], 10, size)
+			wrong = errors.Join(wrong, err)
 			return n
 		}
 		switch words[0] {
@@ -91,14 +96,17 @@ func (p *scriptPacket) parseOptions(text string) error {
 			p.anyOptions = true
 		case "nop", "eol":
 		case "mss":
-			o.MSS = uint16(number(1))
+			o.MSS = uint16(number(1, 16))
 		case "wscale":
-			o.HasWindowScale, o.WindowScale = true, uint8(number(1))
+			o.HasWindowScale, o.WindowScale = true, uint8(number(1, 8))
 		case "sackOK":
 			o.SACKPermitted = true
 		case "TS": // TS val 100 ecr 0
-			o.HasTimestamps, o.TSVal, o.TSEcr = true, uint32(number(2)), uint32(number(4))
+			o.HasTimestamps, o.TSVal, o.TSEcr = true, uint32(number(2, 32)), uint32(number(4, 32))
 		case "sack":
+			if len(words)-1 > len(o.SACK) {
+				return fmt.Errorf("%s has too many ranges", option)
+			}
 			for _, block := range words[1:] {
 				b := &o.SACK[o.NumSACK]
 				if _, err := fmt.Sscanf(block, "%d:%d", &b.Left, &b.Right); err != nil {
@@ -108,6 +116,9 @@ func (p *scriptPacket) parseOptions(text string) error {
 			}
 		default:
 			return fmt.Errorf("unknown option %s", words[0])
+		}
+		if wrong != nil {
+			return wrong
 		}
 	}
 	return nil
@@ -162,6 +173,7 @@ type scriptCall struct {
 	args   []string
 	result int
 	errno  syscall.Errno
+	wrong  error // the arguments that number could not parse
 }
 
 var scriptErrors = map[string]syscall.Errno{
@@ -202,7 +214,8 @@ func (c *scriptCall) word(i int) string {
 }
 
 func (c *scriptCall) number(i int) int {
-	n, _ := strconv.Atoi(c.word(i))
+	n, err := strconv.Atoi(c.word(i))
+	c.wrong = errors.Join(c.wrong, err)
 	return n
 }
 
@@ -225,6 +238,8 @@ func TestPacketScriptMistakes(t *testing.T) {
 		"+0 > . 1:1001(10) ack 1", "+0 < X 0:0(0)", "+0 > . 1:1(0) ack x", "+0 > . 1:1(0) seq 1", "+0 < . 1:1(0) ack 1 <what 3>", "+0 < . 1:1(0) <sack 3>",
 		"+0 <", "x < S 0:0(0)", "+0 sleep(4) = 0", "+0 socket(...) = x", "+0 socket(...)", "+0 close(9) = 0",
 		"+0 connect(3, ..., ...) = -1 EWHAT", "+0 setsockopt(3, SOL_TCP, TCP_WHAT, [1], 4) = 0", "+0 connect(3, ..., ...) = 0",
+		"+0 > . 1:1(0) ack", "+0 < . 1:1(0) win 70000", "+0 < S 0:0(0) <mss abc>", "+0 < S 0:0(0) <mss 70000>", "+0 < S 0:0(0) <TS val 1x ecr>", "+0 < . 1:1(0) <sack 1:2 3:4 5:6 7:8 9:10>",
+		"+0 setsockopt(3, SOL_TCP, TCP_NODELAY, [x], 4) = 0", "+0 listen(3, x) = 0", "+0 read(3, ..., 10) = 0", "+0 accept(3, ..., ...) = 4", "+0 shutdown(3, SHUT_RD) = 0",
 	} {
 		byHand(t, func(t *testing.T, w *peer) {
 			r := &scriptRun{w: w, t: t, begin: time.Now(), files: map[int]*scriptFile{3: {}}, here: 8080}

@@ -90,6 +90,13 @@ func (l *TCPListener) SetOptions(f func(*TCPOptions)) {
 	l.mu.Unlock()
 }
 
+// device returns the interface that the listener is bound to, or nil.
+func (l *TCPListener) device() *Interface {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.options.Device
+}
+
 // Options returns the options that connections inherit.
 func (l *TCPListener) Options() TCPOptions {
 	l.mu.Lock()
@@ -172,7 +179,7 @@ func removeOne[T comparable](list []T, x T) []T {
 
 // Fit implements demux.Socket.
 func (l *TCPListener) Fit(_ netip.AddrPort, on int) demux.Fit {
-	switch l.Options().Device.number() {
+	switch l.device().number() {
 	case 0:
 		return demux.Fits
 	case on:

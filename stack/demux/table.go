@@ -90,14 +90,14 @@ func (t *Table[S]) group(list []entry[S], p Place) uint32 {
 // Remove removes a socket that was added with the Place p.
 func (t *Table[S]) Remove(s S, p Place) {
 	for _, at := range p.keys() {
-		list := slices.DeleteFunc(t.at[at], func(e entry[S]) bool { return e.socket == s })
+		list := slices.DeleteFunc(slices.Clone(t.at[at]), func(e entry[S]) bool { return e.socket == s }) // a loop may use the old list
 		if t.at[at] = list; len(list) == 0 {
 			delete(t.at, at)
 		}
 	}
 }
 
-// All returns every socket at least once.
+// All returns every socket at least once. The loop may remove sockets.
 func (t *Table[S]) All() iter.Seq[S] {
 	return func(yield func(S) bool) {
 		for _, list := range t.at {
@@ -110,12 +110,14 @@ func (t *Table[S]) All() iter.Seq[S] {
 	}
 }
 
-// At returns the sockets that receive packets to an address: those bound to it, and those bound to all addresses.
+// At returns the sockets that receive packets to an address: those bound to it, and those bound to all addresses. The loop
+// may remove sockets, and then may still get them.
 func (t *Table[S]) At(to netip.AddrPort) iter.Seq[S] {
 	return func(yield func(S) bool) {
 		for _, at := range [...]netip.AddrPort{bare(to), unspecified(to)} {
-			for i := range t.at[at] {
-				if !yield(t.at[at][i].socket) {
+			list := t.at[at]
+			for i := range list {
+				if !yield(list[i].socket) {
 					return
 				}
 			}
