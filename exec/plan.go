@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"loam/abi/linux"
 	"loam/mem"
 )
@@ -230,6 +232,13 @@ func (p *Plan) breakAfter(i *Image, q Request) {
 	if q.Randomise {
 		p.Break += q.Random() % (breakShift / mem.PageSize) * mem.PageSize
 	}
+}
+
+// WritesCode reports whether a mapping of a file is writable and executable. The stack is no file.
+func (p *Plan) WritesCode() bool {
+	return slices.ContainsFunc(p.Mappings, func(v Mapping) bool {
+		return v.Request.Object != nil && v.Request.Prot&(mem.Write|mem.Exec) == mem.Write|mem.Exec
+	})
 }
 
 // Apply makes the plan's mappings in an empty map. Every File must have an Object. On an error, the caller must destroy

@@ -76,8 +76,8 @@ func (f *File) Transfer(p *Pieces, offset int64, write bool) (int, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, err := h.Transfer(p, f.offset, write)
-	f.offset += int64(n)
+	n, err := h.Transfer(p, f.offset.Load(), write)
+	f.offset.Add(int64(n))
 	return f.reportEvent(n, event), err
 }
 
@@ -88,9 +88,7 @@ func (f *File) MayTransfer(n int, offset int64, write bool) bool {
 		return false
 	}
 	if offset == Current {
-		f.mu.Lock()
-		offset = f.offset
-		f.mu.Unlock()
+		offset = f.offset.Load()
 	}
 	return h.MayTransfer(n, offset)
 }

@@ -29,7 +29,7 @@ type File struct {
 	stream, endless, immediate, restricted bool
 
 	mu     sync.Mutex
-	offset int64
+	offset atomic.Int64 // changed with mu held
 }
 
 // Init makes f the file that an open has opened. It is called once, before f is used. f is zero, and may be a part of an object of its owner.
@@ -111,8 +111,8 @@ func (f *File) Read(p []byte) (int, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, err := f.transfer().ReadAt(p, f.offset)
-	f.offset += int64(n)
+	n, err := f.transfer().ReadAt(p, f.offset.Load())
+	f.offset.Add(int64(n))
 	return f.reportEvent(n, Accessed), err
 }
 
@@ -134,12 +134,12 @@ func (f *File) Write(p []byte) (int, error) {
 	if flags&Append != 0 {
 		n, end, err := f.transfer().Append(p)
 		if err == nil {
-			f.offset = end
+			f.offset.Store(end)
 		}
 		return f.reportEvent(n, Modified), err
 	}
-	n, err := f.transfer().WriteAt(p, f.offset)
-	f.offset += int64(n)
+	n, err := f.transfer().WriteAt(p, f.offset.Load())
+	f.offset.Add(int64(n))
 	return f.reportEvent(n, Modified), err
 }
 
@@ -182,7 +182,7 @@ func (f *File) WriteEnd(p []byte, offset int64) (n int, end int64, err error) {
 func (f *File) MoveOffset(transfer func(offset int64) int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.offset = transfer(f.offset)
+	f.offset.Store(transfer(f.offset.Load()))
 }
 
 // reportEvent reports event e to the watcher if n > 0, and returns n.
@@ -212,6 +212,9 @@ const (
 	SeekHole = linux.SEEK_HOLE
 )
 
+// Offset returns the offset. Unlike Seek, it does not wait for a read or write.
+func (f *File) Offset() int64 { return f.offset.Load() }
+
 // Seek implements lseek(2). A file that is not Sparse has no holes.
 func (f *File) Seek(offset int64, whence int) (int64, error) {
 	switch {
@@ -228,7 +231,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	f.offset = to
+	f.offset.Store(to)
 	return to, nil
 }
 
@@ -242,7 +245,7 @@ func (f *File) seekTarget(offset int64, whence int) (int64, error) {
 	switch whence {
 	case SeekSet:
 	case SeekCur:
-		from = f.offset
+		from = f.offset.Load()
 	case SeekEnd:
 		if f.handle == nil {
 			return 0, linux.EINVAL

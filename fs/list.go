@@ -30,16 +30,16 @@ func (f *File) ReadDir(yield func(Entry) bool) error {
 		if !yield(e) {
 			return false
 		}
-		f.offset = int64(e.Cursor)
+		f.offset.Store(int64(e.Cursor))
 		return true
 	}
-	if f.offset == atDot && !take(Entry{".", dir.Attr().Inode, Dir, atDotDot}) {
+	if f.offset.Load() == atDot && !take(Entry{".", dir.Attr().Inode, Dir, atDotDot}) {
 		return nil
 	}
-	if f.offset == atDotDot && !take(Entry{"..", dir.Parent().Attr().Inode, Dir, atEntries}) {
+	if f.offset.Load() == atDotDot && !take(Entry{"..", dir.Parent().Attr().Inode, Dir, atEntries}) {
 		return nil
 	}
-	return dir.Read(uint64(f.offset-atEntries), func(e Entry) bool {
+	return dir.Read(uint64(f.offset.Load()-atEntries), func(e Entry) bool {
 		e.Cursor += atEntries
 		return take(e)
 	})

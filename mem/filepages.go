@@ -33,6 +33,9 @@ func (m *Map) remapFilePages(start, end, index uint64) (populate bool, err error
 			return false, err
 		}
 	}
+	if m.hardening.refuses(r.prot, r.prot) {
+		return false, linux.EACCES
+	}
 	pages := int64((end - start) >> PageShift)
 	if r.has(Charged) {
 		if err := m.account.charge(pages); err != nil {

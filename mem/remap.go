@@ -148,6 +148,9 @@ func (m *Map) move(r *Region, q remap) (uint64, error) {
 	if err == nil {
 		err = m.removable(to, to+q.new)
 	}
+	if err == nil && q.old > q.new {
+		err = m.removable(q.addr+q.new, q.addr+q.old)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -33,7 +33,7 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 	switch f := o.File.(type) {
 	case *treeFile:
 		d.Place, d.Inode = f.Place(), f.Attr().Inode
-		d.Offset, _ = f.Seek(0, fs.SeekCur)
+		d.Offset = f.Offset()
 		d.Extra = func() string { return p.locks.Held(f, p.own) }
 	case file.Described:
 		d.Inode = f.Stat().Inode
@@ -46,6 +46,15 @@ func (p *Process) Describe(fd int) (d Description, ok bool) {
 		d.Extra = f.Details
 	}
 	return d, true
+}
+
+// AccessOf returns the flags of an open descriptor. Unlike Describe, it does not look for the name of the file, which may be in
+// /proc and need the description of a descriptor.
+func (p *Process) AccessOf(fd int) (flags int, open bool) {
+	if o := p.fds.Get(fd); o != nil {
+		return int(o.Flags.Load()), true
+	}
+	return 0, false
 }
 
 // openNode is an fs.Node for an open file description outside the file tree. It only supports stat(2).
@@ -98,13 +107,4 @@ func (p *Process) Where() Where {
 }
 
 // TableSize returns the size of the descriptor table, for the line FDSize of /proc/PID/status.
-func (p *Process) TableSize() int {
-	const least = 64
-	size := least
-	for _, fd := range p.fds.List() {
-		for fd >= size {
-			size *= 2
-		}
-	}
-	return size
-}
+func (p *Process) TableSize() int { return p.fds.Size() }

@@ -122,7 +122,7 @@ func (p *Process) claimed(ucred []byte) (Credentials, Errno) {
 	switch {
 	case c.PID != p.credentials.PID && !p.may(linux.CAP_SYS_ADMIN), !p.Identity().MayClaim(uint32(c.UID), uint32(c.GID)):
 		return c, linux.EPERM
-	case c.PID != p.credentials.PID && ok && !s.HasOwner(linux.F_OWNER_PID, c.PID):
+	case c.PID != p.credentials.PID && ok && !s.HasOwner(linux.F_OWNER_PID, c.PID) && !s.HasOwner(linux.F_OWNER_TID, c.PID):
 		return c, linux.ESRCH
 	}
 	return c, 0

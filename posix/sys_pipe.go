@@ -76,7 +76,8 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno := p.prepareWrite(to.File, n); errno != 0 {
 		return -1, errno
 	}
-	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset}, n, flags, p.Waiting())
+	put := func(b []byte) (int, Errno) { return p.write(to, b) }
+	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset, Put: put}, n, flags, p.Waiting())
 }
 
 // Tee implements tee(2). With a length of 0, as on Linux, only the flags are checked. Errors: EBADF, EINVAL, EAGAIN, EINTR.

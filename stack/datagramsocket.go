@@ -34,6 +34,7 @@ type datagramSocket struct {
 	closed  bool
 	peer    atomic.Pointer[netip.AddrPort] // copy of remote that shards read
 
+	toMany bool // the bound address is a multicast or broadcast address
 	filter atomic.Pointer[Filter]
 	device atomic.Pointer[Interface] // interface that the socket is bound to: see SetDevice
 }
@@ -41,6 +42,7 @@ type datagramSocket struct {
 // init sets the initial state of a socket.
 func (c *datagramSocket) init(s *Stack, network string, local netip.AddrPort, o UDPOptions) {
 	c.stack, c.network, c.local, c.v6Only, c.options = s, network, local, o.V6Only, o
+	c.toMany = local.Addr().IsMulticast() || s.tables.Load().local[local.Addr()].broadcast
 	c.Memberships = o.Groups
 	if o.Groups == nil {
 		c.Memberships = s.NewMemberships()
@@ -93,7 +95,7 @@ func (c *datagramSocket) Connect(remote netip.AddrPort) error {
 
 // source returns the bound address if packets can be sent from it, otherwise the zero Addr.
 func (c *datagramSocket) source() netip.Addr {
-	if c.local.Addr().IsUnspecified() || c.local.Addr().IsMulticast() {
+	if c.local.Addr().IsUnspecified() || c.toMany {
 		return netip.Addr{}
 	}
 	return c.local.Addr()

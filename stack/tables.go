@@ -290,11 +290,11 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 		return t.route6(source, dst)
 	}
 	if l, ok := t.local[dst]; ok && !l.broadcast || dst.IsLoopback() {
-		p := t.pathOn(t.interfaces[0], dst)
-		if !l.broadcast {
-			p.source = dst
+		lo := t.interfaces[0]
+		if l.broadcast {
+			return t.pathOn(lo, dst), nil
 		}
-		return p, nil
+		return path{tables: t, ifc: lo, nextHop: dst, source: dst, mtu: lo.ipv4MTU()}, nil
 	}
 	if dst == limitedBroadcast || dst.IsMulticast() {
 		return t.routeOnLink(source, dst)

@@ -139,7 +139,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 		return nil, ErrNetUnreachable
 	}
 	var from netip.Addr
-	if !local.Addr().IsUnspecified() {
+	if !local.Addr().IsUnspecified() && !t.local[local.Addr()].broadcast {
 		from = local.Addr()
 	}
 	p, err := t.routeOn(o.Device, from, remote.Addr())

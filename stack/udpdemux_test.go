@@ -444,3 +444,19 @@ func TestUDPRefused(t *testing.T) {
 		})
 	}
 }
+
+// A socket that is bound to a broadcast address sends from another address.
+func TestSendFromBroadcastSocket(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		bound := mustListenUDP(t, w.s, "127.255.255.255:9", stack.UDPOptions{})
+		to := mustListenUDP(t, w.s, "127.0.0.1:1000", stack.UDPOptions{})
+		mustWriteTo(t, bound, "hello", "127.0.0.1:1000")
+		b := make([]byte, 10)
+		n, from, err := to.ReadFromUDPAddrPort(b)
+		if err != nil || string(b[:n]) != "hello" || from != mustAddrPort("127.0.0.1:9") {
+			t.Errorf("%q from %v, %v", b[:n], from, err)
+		}
+		bound.Close()
+		to.Close()
+	})
+}

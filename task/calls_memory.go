@@ -11,12 +11,11 @@ import (
 var memoryCalls = map[int]serveFunc{
 	linux.SYS_MMAP: mmap,
 	linux.SYS_MUNMAP: func(t *Task, a call.Args) (uint64, linux.Errno) {
-		err := t.memory().Removable(a.A1, a.A1+a.A2)
-		if err == nil {
-			t.leaveSegments(a.A1, a.A1+a.A2)
-			err = t.memory().Munmap(a.A1, a.A2)
+		if err := t.memory().Removable(a.A1, a.A1+a.A2); err != nil {
+			return 0, file.ToErrno(err)
 		}
-		return 0, file.ToErrno(err)
+		t.leaveSegments(a.A1, a.A1+a.A2)
+		return 0, file.ToErrno(t.memory().Munmap(a.A1, a.A2))
 	},
 	linux.SYS_MSEAL:    onMap(func(m *mem.Map, a call.Args) error { return m.Seal(a.A1, a.A2, a.A3) }),
 	linux.SYS_MPROTECT: onMap(func(m *mem.Map, a call.Args) error { return m.Mprotect(a.A1, a.A2, uint32(a.A3)) }),

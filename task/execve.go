@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/exec"
 	"loam/fs"
+	"loam/mem"
 	"loam/posix"
 	"loam/posix/credential"
 	"loam/posix/file"
@@ -72,6 +73,13 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 	if err != nil {
 		return nil, err
 	}
+	var hardening mem.Hardening
+	if old := p.space.Load(); old != nil {
+		hardening = old.Hardening().Inherited()
+	}
+	if hardening != 0 && plan.WritesCode() {
+		return nil, linux.EACCES
+	}
 	space, err := p.newAddressSpace(plan.Layout, &i.creds)
 	if err != nil {
 		return nil, linux.ENOMEM
@@ -80,9 +88,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 		space.leave()
 		return nil, err
 	}
-	if old := p.space.Load(); old != nil {
-		space.Harden(old.Hardening().Inherited())
-	}
+	space.Harden(hardening)
 	thread, err := space.NewThread()
 	if err != nil {
 		space.leave()

@@ -10,7 +10,7 @@ import (
 // Programs use PR_SET_MDWE to forbid new code in their memory. The result of each call is that of Linux 6.18.
 func TestMemoryDenyWriteExecute(t *testing.T) {
 	const rw, rx = linux.PROT_READ | linux.PROT_WRITE, linux.PROT_READ | linux.PROT_EXEC
-	run(t, func(u *user) {
+	is(t, "the state after execve", int64(run(t, func(u *user) {
 		set := func(args ...uint64) int64 {
 			return u.call(linux.SYS_PRCTL, append([]uint64{linux.PR_SET_MDWE}, append(args, 0, 0, 0)...)...)
 		}
@@ -42,12 +42,12 @@ func TestMemoryDenyWriteExecute(t *testing.T) {
 		u.call(linux.SYS_EXECVE, u.text(dataAt, "/1"), 0, 0)
 	}, func(u *user) {
 		exit(u, uint64(u.call(linux.SYS_PRCTL, linux.PR_GET_MDWE, 0, 0, 0, 0)))
-	})
+	})), 1<<8)
 }
 
 // PR_MDWE_NO_INHERIT applies only to the process that sets it.
 func TestMemoryDenyWriteExecuteNoInherit(t *testing.T) {
-	run(t, func(u *user) {
+	is(t, "the state after execve", int64(run(t, func(u *user) {
 		is(t, "set", u.call(linux.SYS_PRCTL, linux.PR_SET_MDWE, 3, 0, 0, 0), 0)
 		is(t, "the state", u.call(linux.SYS_PRCTL, linux.PR_GET_MDWE, 0, 0, 0, 0), 3)
 		child := u.fork(1)
@@ -56,7 +56,7 @@ func TestMemoryDenyWriteExecuteNoInherit(t *testing.T) {
 		u.call(linux.SYS_EXECVE, u.text(dataAt, "/1"), 0, 0)
 	}, func(u *user) {
 		exit(u, uint64(u.call(linux.SYS_PRCTL, linux.PR_GET_MDWE, 0, 0, 0, 0)))
-	})
+	})), 0)
 }
 
 // anonymous maps a page of private memory, and returns its address or an error.

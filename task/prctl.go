@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
-	"loam/mem"
 	"loam/posix/call"
-	"loam/posix/file"
 	"loam/task/privilege"
 	"loam/task/seccomp"
 	"loam/task/signal"
@@ -49,24 +47,6 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 	case linux.PR_GET_CHILD_SUBREAPER:
 		on, _ := locked(t, func() (uint64, linux.Errno) { return flag(p.node.SubReaper), 0 })
 		return 0, memory{t}.setWord(a.A2, uint32(on))
-	case linux.PR_SET_NO_NEW_PRIVS:
-		if a.A2 != 1 || !none {
-			return 0, linux.EINVAL
-		}
-		c := *t.creds()
-		c.NoNewPrivs = true
-		return t.adopt(c, 0)
-	case linux.PR_GET_NO_NEW_PRIVS, linux.PR_GET_THP_DISABLE, linux.PR_GET_MDWE:
-		if a.A2 != 0 || !none {
-			return 0, linux.EINVAL
-		}
-		switch number(a.A1) {
-		case linux.PR_GET_THP_DISABLE:
-			return flag(p.smallPages.Load()), 0
-		case linux.PR_GET_MDWE:
-			return uint64(t.memory().Hardening()), 0
-		}
-		return flag(t.creds().NoNewPrivs), 0
 	case linux.PR_SET_SECCOMP, linux.PR_GET_SECCOMP:
 		return seccomp.Prctl(callTask{t}, a)
 	case linux.PR_SET_TIMERSLACK:
@@ -83,11 +63,11 @@ func prctl(t *Task, a call.Args) (uint64, linux.Errno) {
 		p.smallPages.Store(a.A2 != 0)
 		t.memory().SetSmallPages(a.A2 != 0)
 		return 0, 0
-	case linux.PR_SET_MDWE:
-		if !none || a.A2 > uint64(mem.RefuseExecGain|mem.NoInherit) {
+	case linux.PR_GET_THP_DISABLE:
+		if a.A2 != 0 || !none {
 			return 0, linux.EINVAL
 		}
-		return 0, file.ToErrno(t.memory().Harden(mem.Hardening(a.A2)))
+		return flag(p.smallPages.Load()), 0
 	}
 	return privilege.Prctl(callTask{t}, a)
 }

@@ -245,6 +245,14 @@ func (w shownProcess) Descriptor(fd int) (procfs.Descriptor, bool) {
 	return procfs.Descriptor{Name: d.Name, Place: d.Place, Flags: d.Flags, Offset: d.Offset, Inode: d.Inode, Mount: 1, Extra: d.Extra}, ok
 }
 
+// AccessOf implements procfs.Process.
+func (w shownProcess) AccessOf(fd int) (flags int, open bool) {
+	if !w.lives() {
+		return 0, false
+	}
+	return w.p.files().AccessOf(fd)
+}
+
 // Link implements procfs.Process.
 func (w shownProcess) Link(l procfs.Link) (place fs.Place, path string, ok bool) {
 	if !w.lives() {

@@ -38,7 +38,7 @@ func TestSenderOfMessage(t *testing.T) {
 			child := u.fork(1)
 			is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), dataAt+64, 0, 0), child)
 			is(t, "own message", u.call(linux.SYS_WRITE, ends[0], data, 4), 4)
-			for _, how := range []string{"write", "writev", "sendto", "SCM_CREDENTIALS"} {
+			for _, how := range []string{"write", "writev", "sendto", "splice", "SCM_CREDENTIALS"} {
 				receive(how, child, 1000, 1001)
 			}
 			receive("own message", int64(parent), 0, 0)
@@ -50,12 +50,15 @@ func TestSenderOfMessage(t *testing.T) {
 		exit(u, 0)
 	}, func(u *user) {
 		self := uint32(u.call(linux.SYS_GETPID))
-		u.call(linux.SYS_SETRESGID, 1001, 1001, 1001)
-		u.call(linux.SYS_SETRESUID, 1000, 1000, 1000)
+		u.call(linux.SYS_SETRESGID, 1001, 1003, 1001)
+		u.call(linux.SYS_SETRESUID, 1000, 1002, 1000) // the real IDs are sent
 		is(t, "write", u.call(linux.SYS_WRITE, ends[0], data, 4), 4)
 		message(u, 0)
 		is(t, "writev", u.call(linux.SYS_WRITEV, ends[0], vector, 1), 4)
 		is(t, "sendto", u.call(linux.SYS_SENDTO, ends[0], data, 4, 0, 0, 0), 4)
+		u.call(linux.SYS_PIPE2, dataAt+600, 0)
+		is(t, "write to a pipe", u.call(linux.SYS_WRITE, uint64(u.load32(dataAt+604)), data, 4), 4)
+		is(t, "splice", u.call(linux.SYS_SPLICE, uint64(u.load32(dataAt+600)), 0, ends[0], 0, 4, 0), 4)
 		is(t, "its own IDs", claim(u, self, 1000, 1001), 4)
 		is(t, "another process", claim(u, uint32(parent), 1000, 1001), failed(linux.EPERM))
 		is(t, "another user", claim(u, self, 0, 1001), failed(linux.EPERM))

@@ -143,7 +143,8 @@ const layers = `
 	task/machine, task/signal < task/frame;
 	abi/linux, arch/amd64, mem, task/signal < task/trap;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
-	posix/call < task/privilege, task/schedule, task/spawn;
+	posix/call < task/schedule, task/spawn;
+	posix/call, mem < task/privilege;
 	posix/call, mem < task/vector;
 	posix, mem, task/signal < task/core; # core dumps
 	posix/call, mem < task/mount; # mount(2), fsopen(2)

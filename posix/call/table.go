@@ -32,7 +32,7 @@ const (
 	wishOnly      = "the value is checked and stored, but has no effect; real-time classes return EPERM"
 	timersOfVM    = "for a Go program in a virtual machine, timers on a thread's CPU clock return EOPNOTSUPP, and the siginfo of a timer's signal looks as if it came from kill(2)"
 	ownID         = "the call succeeds only if the ID does not change; for another ID it returns EPERM, as for an unprivileged user on Linux"
-	fewPrctls     = "supported operations: names of threads and memory, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ, subreaper, timer slack, PR_SET_THP_DISABLE, PR_GET_SECUREBITS, PR_GET_TSC; other operations return EINVAL"
+	fewPrctls     = "supported operations: names of threads and memory, PR_SET_KEEPCAPS, dumpable, no_new_privs, PR_SET_PDEATHSIG, PR_CAPBSET_READ, subreaper, timer slack, PR_SET_THP_DISABLE, PR_SET_MDWE, PR_GET_SECUREBITS, PR_GET_TSC; other operations return EINVAL"
 	noCancel      = "TFD_TIMER_CANCEL_ON_SET has no effect; after the wall clock is set forward, timers may expire late"
 	noMqueueFiles = "queues are not shown as files, because /dev/mqueue cannot be mounted"
 	boundedWalk   = noDirect + "; with RESOLVE_* flags, a link in /proc that names a descriptor is resolved as a path and does not lead to the open file, and opening a FIFO returns ENXIO"

@@ -200,6 +200,18 @@ func (d *Table) RemoveAll() {
 	}
 }
 
+// Size returns the number of slots that a table on Linux would have.
+func (d *Table) Size() int {
+	const least = 64
+	size := least
+	for _, fd := range d.List() {
+		for fd >= size {
+			size *= 2
+		}
+	}
+	return size
+}
+
 // List returns the open descriptors in ascending order.
 func (d *Table) List() []int {
 	d.mu.Lock()

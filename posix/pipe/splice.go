@@ -19,6 +19,7 @@ const (
 type Spliced struct {
 	*file.Description
 	Offset *int64
+	Put    func(b []byte) (int, linux.Errno) // writes to the file without an offset; nil: Description.Write
 }
 
 // end returns the file as the end of a pipe, or nil if it is not a pipe.
@@ -145,7 +146,10 @@ func (s Spliced) take(b []byte) (n int, errno linux.Errno) {
 
 // give writes to the file. Errors: EINVAL if an offset was passed for a file without offsets.
 func (s Spliced) give(b []byte) (int, linux.Errno) {
-	if s.Offset == nil {
+	switch {
+	case s.Offset == nil && s.Put != nil:
+		return s.Put(b)
+	case s.Offset == nil:
 		return s.Write(b)
 	}
 	n, errno := s.WriteAt(b, *s.Offset)

@@ -9,6 +9,9 @@ import (
 // Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
+// Unknown are the credentials of a sender that is not known: no process, and the user and group "nobody".
+var Unknown = Credentials{UID: 65534, GID: 65534}
+
 // ParseCredentials decodes a struct ucred of at least linux.SizeofUcred bytes.
 func ParseCredentials(b []byte) Credentials {
 	word := func(at int) int32 { return int32(binary.NativeEndian.Uint32(b[at:])) }

@@ -320,8 +320,10 @@ func (s *Socket) Read(b []byte) (int, linux.Errno) {
 	return r.N, errno
 }
 
-// Write implements file.File for a writer that is not a process. The message has no sender.
-func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Outgoing{}) }
+// Write implements file.File for a writer that is not a process.
+func (s *Socket) Write(b []byte) (int, linux.Errno) {
+	return s.Send(b, socket.Outgoing{Sender: socket.Unknown})
+}
 
 // Recv implements socket.Socket. With SO_PASSCRED it adds a message with the sender's credentials.
 func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
@@ -343,7 +345,7 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	if r.N < r.Len {
 		r.Flags |= linux.MSG_TRUNC
 	}
-	if passes && errno == 0 {
+	if passes && errno == 0 && (s.stream() || r.Sender != socket.Credentials{}) { // the end of a stream has one too
 		c := socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: r.Sender.Value()}
 		r.Control = append([]socket.Control{c}, r.Control...) // as on Linux, it is the first
 	}

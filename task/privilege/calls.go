@@ -6,8 +6,10 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/mem"
 	"loam/posix/call"
 	"loam/posix/credential"
+	"loam/posix/file"
 )
 
 // Caller is the thread that makes a call.
@@ -19,6 +21,7 @@ type Caller interface {
 	Adopt(credential.Set)
 	// IdentityOf returns the credentials of a thread, and false if there is none with the ID.
 	IdentityOf(id int32) (*credential.Set, bool)
+	Map() *mem.Map
 }
 
 // Serve executes a call.
@@ -233,6 +236,28 @@ func Prctl(t Caller, a call.Args) (uint64, linux.Errno) {
 		return adopt(t)(c.SetKeepCaps(a.A2))
 	case linux.PR_CAP_AMBIENT:
 		return prctlAmbient(t, a)
+	case linux.PR_SET_NO_NEW_PRIVS, linux.PR_GET_NO_NEW_PRIVS, linux.PR_SET_MDWE, linux.PR_GET_MDWE:
+		return prctlOneWay(t, a)
+	}
+	return 0, linux.EINVAL
+}
+
+// prctlOneWay implements the operations on restrictions that cannot be removed. Errors: EINVAL, EPERM.
+func prctlOneWay(t Caller, a call.Args) (uint64, linux.Errno) {
+	if a.A3|a.A4|a.A5 != 0 {
+		return 0, linux.EINVAL
+	}
+	c := *t.Identity()
+	switch operation := number(a.A1); {
+	case operation == linux.PR_SET_MDWE && a.A2 <= uint64(mem.RefuseExecGain|mem.NoInherit):
+		return 0, file.ToErrno(t.Map().Harden(mem.Hardening(a.A2)))
+	case operation == linux.PR_SET_NO_NEW_PRIVS && a.A2 == 1:
+		c.NoNewPrivs = true
+		return adopt(t)(c, 0)
+	case operation == linux.PR_GET_MDWE && a.A2 == 0:
+		return uint64(t.Map().Hardening()), 0
+	case operation == linux.PR_GET_NO_NEW_PRIVS && a.A2 == 0:
+		return flag(c.NoNewPrivs), 0
 	}
 	return 0, linux.EINVAL
 }

@@ -38,6 +38,9 @@ func (Bare) Descriptors() []int { return nil }
 // Descriptor implements Process.
 func (Bare) Descriptor(int) (Descriptor, bool) { return Descriptor{}, false }
 
+// AccessOf implements Process.
+func (Bare) AccessOf(int) (int, bool) { return 0, false }
+
 // Link implements Process.
 func (Bare) Link(Link) (place fs.Place, path string, ok bool) { return place, "", false }
 

@@ -67,6 +67,8 @@ func (b *busy) Descriptor(int) (Descriptor, bool) {
 	return Descriptor{Name: "/file", Extra: func() string { b.extra++; return "lock:\t1\n" }}, true
 }
 
+func (b *busy) AccessOf(int) (int, bool) { return 0, true }
+
 // The lines of fdinfo that depend on the kind of the file, such as its locks, are generated only by a read of that file.
 func TestExtraOnDemand(t *testing.T) {
 	p := &busy{}

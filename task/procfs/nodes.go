@@ -216,8 +216,8 @@ func (n node) Attr() fs.Attr {
 
 // accessMode returns the permission bits of a link in fd, which show how the file was opened.
 func (n node) accessMode(p Process) fs.Mode {
-	d, _ := p.Descriptor(n.fd)
-	flags := fs.Flags(d.Flags)
+	access, _ := p.AccessOf(n.fd)
+	flags := fs.Flags(access)
 	m := fs.Mode(0)
 	if flags.MayRead() {
 		m |= 0o500
@@ -388,7 +388,7 @@ func (d dirNode) Lookup(name string) (fs.Node, error) {
 			return dirNode{node{in: d.in, pid: d.pid, tid: number, thread: true, what: own, fd: -1}}, nil
 		}
 	default:
-		if _, open := p.Descriptor(number); ok && open {
+		if _, open := p.AccessOf(number); ok && open {
 			return wrap(d.numbered(number)), nil
 		}
 	}

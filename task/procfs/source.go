@@ -45,9 +45,11 @@ type Process interface {
 	// Present reports whether the page of the process at an address is in physical memory.
 	Present(addr uint64) bool
 
-	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one.
+	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one. AccessOf returns the flags of one: it
+	// must not look up names, because a name in fd or fdinfo needs it.
 	Descriptors() []int
 	Descriptor(fd int) (Descriptor, bool)
+	AccessOf(fd int) (flags int, open bool)
 	// Link returns a file that the process uses, such as its executable, and the path of the file.
 	Link(l Link) (place fs.Place, path string, ok bool)
 	// Mounted returns the mounts that processes have made, as the process sees them.

@@ -35,6 +35,7 @@ static void arguments(void) {
 	show("too long", seal(p, -1, 0));
 	show("nothing", seal(p, 0, 0));
 	show("nothing in a hole", seal(p + PAGE, 0, 0));
+	show("nothing above the memory of programs", seal((void *)(1L << 60), 0, 0));
 	show("hole", seal(p, 3 * PAGE, 0));
 	show("not sealed after an error", munmap(p, PAGE));
 	show("part of a page", seal(p + 2 * PAGE, 1, 0));
@@ -58,6 +59,7 @@ static void changes(int prot, int kind) {
 	show("mremap of it", mremap(p + PAGE, PAGE, 2 * PAGE, MREMAP_MAYMOVE) == MAP_FAILED ? -1 : 0);
 	show("mremap without a change", mremap(p + PAGE, PAGE, PAGE, 0) == MAP_FAILED ? -1 : 0);
 	show("mremap that removes it", mremap(p, 2 * PAGE, PAGE, 0) == MAP_FAILED ? -1 : 0);
+	show("mremap that moves and removes it", mremap(p, 3 * PAGE, PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, q) == MAP_FAILED ? -1 : 0);
 	show("mlock", mlock(p + PAGE, PAGE));
 	show("munlock", munlock(p + PAGE, PAGE));
 	static const int advice[] = {MADV_NORMAL, MADV_DONTFORK, MADV_DOFORK, MADV_WIPEONFORK, MADV_DONTDUMP, MADV_FREE, MADV_DONTNEED, MADV_DONTNEED_LOCKED, MADV_REMOVE};
@@ -98,6 +100,20 @@ static void flags(void) {
 	fclose(f);
 }
 
+// file gives advice for a sealed private mapping of a file.
+static void file(void) {
+	int fd = memfd_create("file", 0);
+	ftruncate(fd, PAGE);
+	char *p = mmap(0, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	show("mseal of a file", seal(p, PAGE, 0));
+	show("MADV_DONTNEED", madvise(p, PAGE, MADV_DONTNEED));
+	show("MADV_DONTFORK", madvise(p, PAGE, MADV_DONTFORK));
+	show("MADV_REMOVE", madvise(p, PAGE, MADV_REMOVE));
+	show("MADV_FREE", madvise(p, PAGE, MADV_FREE));
+	show("munmap", munmap(p, PAGE));
+	close(fd);
+}
+
 static void heap(void) {
 	char *end = sbrk(0);
 	end = sbrk((char *)(((long)end + PAGE - 1) & -PAGE) - end) == (void *)-1 ? 0 : sbrk(4 * PAGE);
@@ -114,6 +130,7 @@ int main(void) {
 	flags();
 	changes(PROT_READ | PROT_WRITE, MAP_PRIVATE);
 	changes(PROT_READ, MAP_SHARED);
+	file();
 	heap();
 	return 0;
 }

@@ -243,7 +243,30 @@ static void pathOnly(void) {
 	printf("file without a name %zd %s\n", read(fd, b, sizeof b), b);
 }
 
+// own opens the fdinfo of a descriptor, or its name, as that descriptor, and reads it by each way.
+static void own(void) {
+	char path[64], b[4096];
+	int fd = open("/dev/null", O_RDONLY), other = open("/dev/null", O_RDONLY);
+	sprintf(path, "/proc/self/fdinfo/%d", fd);
+	int info = open(path, O_RDONLY);
+	dup2(info, fd);
+	printf("own fdinfo %d", pread(fd, b, sizeof b, 0) > 20);
+	printf(" %d", read(fd, b, sizeof b) > 20);
+	sprintf(path, "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(path, b, sizeof b);
+	printf(" %d\n", n > 14 && !memcmp(b, "/proc/", 6));
+	sprintf(path, "/proc/self/fd/%d", other);
+	int name = open(path, O_PATH | O_NOFOLLOW);
+	dup2(name, other);
+	printf("own name %d\n", readlink(path, b, sizeof b) > 10);
+	close(info);
+	close(name);
+	close(fd);
+	close(other);
+}
+
 int main(void) {
+	own();
 	descriptors();
 	watches();
 	again();
