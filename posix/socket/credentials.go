@@ -9,7 +9,7 @@ import (
 // Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
 
-// Unknown are the credentials of a sender that is not known: no process, and the user and group "nobody".
+// Unknown are the credentials of a sender that is not known: no process, and the overflow IDs of Linux (user_namespaces(7)).
 var Unknown = Credentials{UID: 65534, GID: 65534}
 
 // ParseCredentials decodes a struct ucred of at least linux.SizeofUcred bytes.

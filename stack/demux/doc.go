@@ -9,7 +9,7 @@
 //     divides the flows by hash. An IPv6 socket with SO_REUSEPORT is searched after the sockets without it and after IPv4
 //     sockets, the oldest first. If the search finds a better socket with SO_REUSEPORT, its group receives the packet.
 //
-// Two rules differ. Linux goes on searching if a socket of the group is connected. And if SO_REUSEPORT is cleared after bind(2), the
+// Two rules differ. Linux continues the search if a socket of the group is connected. And if SO_REUSEPORT is cleared after bind(2), the
 // socket stays in its group here. If two threads bind to one port at the same time, each table may have another newest socket.
 //
 // A Table belongs to one goroutine at a time.
