@@ -21,11 +21,12 @@ func (m *Map) Seal(addr, length, flags uint64) error {
 	case m.regions.count+m.splits(addr, end) > m.account.MaxRegions():
 		return linux.ENOMEM
 	}
+	m.sealed = true
 	for at := addr; at < end; {
 		r := m.regions.at(at)
 		from := at
 		at = min(end, r.end)
-		if m.sealed = true; !r.has(Sealed) {
+		if !r.has(Sealed) {
 			m.change(from, at, func(r *Region) { r.flags |= Sealed })
 		}
 	}

@@ -9,9 +9,7 @@ package blockmap
 import "iter"
 
 // span is the number of block numbers of a leaf, a power of two.
-const span = 1 << spanBits
-
-const spanBits = 4
+const span = 16
 
 // Map maps block numbers to pointers. The zero Map is empty. Concurrent calls of Get and In are allowed, if no other method runs.
 type Map[T any] struct {
