@@ -167,9 +167,13 @@ func virtio(kind, model string) string {
 	return "virtio-" + kind + "-pci"
 }
 
+// onePort returns the option for a virtio device with one port, for one console. By default, QEMU gives the device 31 ports with 64
+// queues. Once the driver has started the device, QEMU's main loop polls one descriptor for each queue at each event of any device.
+func onePort(model string) string { return virtio("serial", model) + ",max_ports=1" }
+
 // addChannel adds a console for package channel.
 func (m *monitor) addChannel(model string) (err error) {
-	m.channel, err = m.socket("channel", "-device", virtio("serial", model), "-device", "virtconsole,chardev=channel")
+	m.channel, err = m.socket("channel", "-device", onePort(model), "-device", "virtconsole,chardev=channel")
 	return err
 }
 
@@ -177,7 +181,7 @@ func (m *monitor) addChannel(model string) (err error) {
 func (m *monitor) addConsole(name, model string, socket *os.File) {
 	m.inherit(socket)
 	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d", name, 2+len(m.files)),
-		"-device", virtio("serial", model), "-device", "virtconsole,chardev="+name)
+		"-device", onePort(model), "-device", "virtconsole,chardev="+name)
 }
 
 // addQMP makes QEMU serve its machine protocol on a Unix socket at path, unless path is empty.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +38,32 @@ func TestComplaintsAreBounded(t *testing.T) {
 	}
 	if text := c.text(); len(text) > mostComplaints || text[:5] != "first" {
 		t.Errorf("%d bytes are kept, of which the first are %q", len(text), text[:5])
+	}
+}
+
+// The device of a console has one port. More ports have more queues, and QEMU polls each queue at each event of any device.
+func TestConsolesHaveOnePort(t *testing.T) {
+	for _, model := range []string{"q35", "pc", "microvm"} {
+		null, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m monitor
+		m.addConsole("folder0", model, null)
+		err = m.addChannel(model)
+		m.close()
+		devices := 0
+		for _, arg := range m.args {
+			if strings.HasPrefix(arg, "virtio-serial") {
+				devices++
+				if !strings.HasSuffix(arg, ",max_ports=1") {
+					t.Errorf("%s: %s", model, arg)
+				}
+			}
+		}
+		if devices != 2 || err != nil {
+			t.Errorf("%s: %d devices, %v: %q", model, devices, err, m.args)
+		}
 	}
 }
 
