@@ -289,6 +289,8 @@ func (k *core) ownCall(c *cpu, f *amd64.Frame) (result int64, returns bool) {
 	switch f.AX {
 	case CallPoll:
 		return k.poll(c, f)
+	case CallStandIn:
+		return k.standIn(c)
 	case CallShare:
 		c.shareSoon()
 		return 0, true

@@ -101,8 +101,8 @@ func (k *core) correct(c *cpu) {
 
 // armTimer sets this CPU's timer to the earliest of these times: the running thread's quantum ends while another is
 // ready; the running thread is due for a profiling signal; a ready thread has to be handed to an idle CPU
-// (shareWork); the earliest deadline of all threads or of the clock correction, unless another CPU's timer expires
-// by then.
+// (shareWork); the earliest deadline of all threads, of the poller (poller.go) or of the clock correction, unless another CPU's timer
+// expires by then.
 func (k *core) armTimer(c *cpu, now int64) {
 	at := int64(thread.Never)
 	if c.current != thread.None && k.threads.HasReady() {
@@ -112,7 +112,7 @@ func (k *core) armTimer(c *cpu, now int64) {
 		at = min(at, c.shareAt)
 	}
 	at = min(at, k.profileDeadline(c, now))
-	if earliest := min(k.threads.Earliest(), int64(k.clock.Due())); earliest < at && !k.timerBefore(earliest) {
+	if earliest := min(k.threads.Earliest(), k.poller.until, int64(k.clock.Due())); earliest < at && !k.timerBefore(earliest) {
 		at = earliest
 	}
 	if at == thread.Never || c.timer != 0 && c.timer <= at {

@@ -18,7 +18,7 @@ import (
 // package arch/amd64 that execute one instruction. Tests replace these functions by a model of a processor, and so run a
 // core on an ordinary host.
 //
-// Words that the Go runtime shares with the core are variables: Rung and Held. So are words that the entry code
+// Words that the Go runtime shares with the core are variables: Rung, Held and Debt. So are words that the entry code
 // reads or writes: entries, haveXSave, haveSMAP and userVectors.
 //
 // The entry code knows the offsets of tables.Root and of the first fields of clock.
@@ -69,7 +69,7 @@ type core struct {
 
 	// Files, devices and limits of the program.
 	pipes     [maxPipes]pipe
-	pollWoken bool // wakeFD was written to, and no poller has been woken for that yet
+	poller    poller
 	lines     [MaxInterrupts]line
 	limitsSet [resources][2]uint64 // soft and hard limit of each resource with all bits inverted, so that zero means unlimited
 

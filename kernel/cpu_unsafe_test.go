@@ -114,8 +114,9 @@ func TestCallNumbers(t *testing.T) {
 		file string
 		want int
 	}{
-		"loamCallPoll":  {"loam_device.go", CallPoll},
-		"loamCallShare": {"loam_emulation.go", CallShare},
+		"loamCallPoll":    {"loam_device.go", CallPoll},
+		"loamCallShare":   {"loam_emulation.go", CallShare},
+		"loamCallStandIn": {"loam_poller.go", CallStandIn},
 	} {
 		source, err := os.ReadFile("../unikernel/overlay/_vm/runtime/" + c.file)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Calls that drivers make to the kernel. Drivers are ordinary Go above the runtime, and Linux does not have these
-// calls. The callers are package kernel/device; the runtime for CallPoll and CallShare (loam_device.go,
-// loam_emulation.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
+// calls. The callers are package kernel/device; the runtime for CallPoll, CallStandIn and CallShare (loam_device.go,
+// loam_poller.go, loam_emulation.go); and package kernel/user for the calls from CallTake on (user.go). The comments list the arguments,
 // then the result. Drivers need no call to access I/O ports, device registers and device memory.
 const (
 	CallMapRegisters = 0x1000 + iota // arguments: physical address, size; result: address at which the registers are mapped
@@ -33,6 +33,7 @@ const (
 	CallMove                         // argument: number of a CPU; the calling thread continues there when the call returns
 	CallWhere                        // no arguments; result: number of the calling CPU
 	CallClock                        // argument: physical address of a page for vdso.Data; from now on, the kernel stores the state of its clocks there
+	CallStandIn                      // no arguments; waits until a wake for the poller must be made (poller.go)
 )
 
 // deviceCall serves the calls from CallMapRegisters to CallStir and passes all others to userCall.

@@ -411,7 +411,7 @@ func TestUserRequests(t *testing.T) {
 	}
 	u.want(0, CallSave, 0)
 	u.want(0, CallSave, 9)
-	u.fails(linux.ENOSYS, CallClock+1)
+	u.fails(linux.ENOSYS, CallStandIn+1)
 }
 
 // The state of the x87 unit stays in the processor until another CPU needs it. Saving it stores the base of GS, too.

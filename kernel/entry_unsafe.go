@@ -17,3 +17,4 @@ import _ "unsafe" // for go:linkname
 //go:linkname userVectors
 //go:linkname Rung
 //go:linkname Held
+//go:linkname Debt

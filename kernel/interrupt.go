@@ -6,7 +6,6 @@ import (
 	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/boot"
-	"loam/kernel/thread"
 )
 
 // Interrupts of devices. Each allocated interrupt has a number, which selects a bit in Rung and a vector of the
@@ -150,5 +149,5 @@ func (k *core) ring(c *cpu, number int) {
 		return
 	}
 	atomic.OrUint64(&Rung, 1<<number)
-	k.threads.Wake(keyPoll, thread.Max, 0)
+	k.callPoller()
 }

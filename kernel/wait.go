@@ -1,8 +1,6 @@
 package kernel
 
 import (
-	"sync/atomic"
-
 	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/kernel/signal"
@@ -15,9 +13,10 @@ import (
 
 // Keys with which threads wait. The key of a futex is its address, which is lower than these values.
 const (
-	keySleep  = 1<<64 - 1 // nanosleep(2) and similar calls: no thread is woken by this key
-	keyPoll   = 1<<64 - 2
-	keySignal = 1<<64 - 3 // rt_sigtimedwait(2): no thread is woken by this key
+	keySleep   = 1<<64 - 1 // nanosleep(2) and similar calls: no thread is woken by this key
+	keyPoll    = 1<<64 - 2
+	keySignal  = 1<<64 - 3 // rt_sigtimedwait(2): no thread is woken by this key
+	keyStandIn = 1<<64 - 4 // CallStandIn
 )
 
 // wait blocks the running thread, unless a signal is pending; then it returns EINTR. Another CPU may have sent the
@@ -227,43 +226,3 @@ func (k *core) spin(c *cpu, deadline int64) {
 	}
 	k.lock(c)
 }
-
-// The runtime's poller waits in CallPoll. A device interrupt or a write to an eventfd(2) wakes it, as on Linux.
-// Nothing else wakes it, because Loam's files make goroutines ready themselves. So the descriptor of
-// epoll_create(2) has no set of descriptors and delivers no events.
-const (
-	pollFD = 1 << 20
-	wakeFD = pollFD + 1
-)
-
-// pollControl implements epoll_ctl(2), by which the runtime adds wakeFD to its set. Any other descriptor returns EPERM, as a
-// regular file does on Linux.
-func pollControl(set uint64, op int, fd uint64) int64 {
-	const add = 1
-	if set != pollFD || fd != wakeFD || op != add {
-		return -int64(linux.EPERM)
-	}
-	return 0
-}
-
-// poll implements CallPoll. It waits until a bit of Rung is set, until wakeFD is written to, or for the number of
-// nanoseconds in DI; a negative number means no timeout. The result is 1 if wakeFD was written to, which is then reset, and
-// 0 otherwise.
-func (k *core) poll(c *cpu, f *amd64.Frame) (int64, bool) {
-	deadline := int64(thread.Never)
-	const longest = 1 << 62
-	if timeout := int64(f.DI); timeout >= 0 && timeout < longest {
-		deadline = k.clock.now() + timeout
-	}
-	switch {
-	case k.pollWoken:
-		k.pollWoken = false
-		return 1, true
-	case atomic.LoadUint64(&Rung) != 0:
-		return 0, true
-	}
-	return k.wait(c, keyPoll, deadline, 0)
-}
-
-// wakePoller serves a write to wakeFD: it wakes the poller or sets pollWoken.
-func (k *core) wakePoller() { k.pollWoken = k.threads.Wake(keyPoll, 1, 1) == 0 }

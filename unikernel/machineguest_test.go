@@ -76,6 +76,21 @@ func TestMachineDisks(t *testing.T) {
 	}
 }
 
+// The wake of a thread for the poller is deferred, and is made when a timer or an interrupt of a disk needs it.
+func TestMachinePoller(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "image")
+	if err := os.WriteFile(image, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, cpus := range []string{"2", "4"} {
+		cmd := machineCommand(NoNetwork, "poller", "/dev/vda")
+		cmd.Env = append(cmd.Env, machineCPUs+"="+cpus, withDisks+"="+image)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+			t.Errorf("on %s CPUs: %v: %s", cpus, err, out)
+		}
+	}
+}
+
 // NVMe and AHCI disks are read and written too, on machines with a PCI bus.
 func TestMachineDiskKinds(t *testing.T) {
 	dir := t.TempDir()

@@ -12,3 +12,6 @@ func hostPollInterrupts() {}
 
 //go:linkname hostAwaitInterrupts runtime.loamAwaitInterrupts
 func hostAwaitInterrupts() uint64 { select {} }
+
+//go:linkname hostCompletes runtime.loamCompletes
+func hostCompletes() {}

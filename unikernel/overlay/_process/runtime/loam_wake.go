@@ -4,6 +4,9 @@ package runtime
 // on a thread's CPU time only at its clock ticks, which is too coarse.
 const loamAlarmClock = 1
 
+// loamOwe is for virtual machines: see loam_poller.go there.
+func loamOwe() bool { return false }
+
 // loamWoken is called after Go's rules for waking a thread have been applied. On Linux there is nothing more to do.
 func loamWoken() {}
 

@@ -51,6 +51,7 @@ func loamAwaitInterrupts() uint64 {
 // loamParkOnKernel reports whether the goroutine stays parked. It does not if a bit has been set since the
 // goroutine looked.
 func loamParkOnKernel(gp *g, _ unsafe.Pointer) bool {
+	getg().m.loam.polled = 0
 	atomic.Storeuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)))
 	return atomic.Load64(&loamRung) == 0 || !atomic.Casuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)), 0)
 }
@@ -61,6 +62,7 @@ func loamParkOnKernel(gp *g, _ unsafe.Pointer) bool {
 func loamPollInterrupts() {
 	netpollGenericInit()
 	netpollAdjustWaiters(1)
+	loamStartStandIn()
 }
 
 // loamServeInterrupts is called by a goroutine whose thread enters ring 3 while bits are set. Unless a thread that waited in the
@@ -83,6 +85,8 @@ func loamServeInterrupts() {
 // and does not call the kernel. The poller of a virtual machine has no other members.
 func netpoll(delay int64) (gList, int32) {
 	var list gList
+	mp := getg().m
+	mp.loam.polled, mp.loam.waited = 0, false
 	if delay != 0 {
 		// As in Go's version: if netpollBreak finds the signal already set from here on, it relies on this thread to check
 		// again.
@@ -93,6 +97,9 @@ func netpoll(delay int64) (gList, int32) {
 	if atomic.Load64(&loamRung) != 0 {
 		if gp := atomic.Xchguintptr(&loamAwaiting, 0); gp != 0 {
 			list.push((*g)(unsafe.Pointer(gp)))
+			if delay != 0 {
+				mp.loam.polled = guintptr(gp)
+			}
 		}
 	}
 	return list, 0
