@@ -150,13 +150,15 @@ func (k *core) move(c *cpu, to uint64) {
 // giveWay makes the next call of choose select another thread, if one is ready.
 func (c *cpu) giveWay() { c.since = -quantum }
 
-// shareWork wakes an idle CPU if other threads are ready in addition to the running one, or if a wake for the poller is due: at once, or under emulation after
-// a delay (emulation.go). Until then the timer is set (armTimer), so no ready thread waits longer, even if the running
-// thread does not enter the kernel.
+// shareWork wakes an idle CPU if other threads are ready in addition to the running one, or if a wake for the poller is due: at once, or
+// under emulation after a delay (emulation.go). Until then the timer is set (armTimer), so no ready thread waits longer, even if the
+// running thread does not enter the kernel. If no CPU is idle, the thread that makes the wake becomes ready.
 func (k *core) shareWork(c *cpu, now int64) {
 	c.noteBusy(now)
 	c.shareAt = 0
-	if o := k.idleCPU(c); o != nil && (k.threads.HasReady() || k.poller.due) {
+	if o := k.idleCPU(c); o == nil {
+		k.callStandIn()
+	} else if k.threads.HasReady() || k.poller.due {
 		if c.shareAt = c.holdUntil(now); c.shareAt == 0 {
 			k.callStandIn()
 			k.kick(o)

@@ -47,12 +47,18 @@ func (k *core) poll(c *cpu, f *amd64.Frame) (int64, bool) {
 	return k.wait(c, keyPoll, deadline, 0)
 }
 
-// wakePoller serves a write to wakeFD: it wakes the poller or sets woken.
-func (k *core) wakePoller() { k.poller.woken = k.threads.Wake(keyPoll, 1, 1) == 0 }
+// wakePoller serves a write to wakeFD: it wakes the poller, or sets woken. If no thread waits there because the wake of one is
+// deferred, the wake is due: the runtime has set a timer for an earlier time than until, or for a thread that has just left the poller.
+func (k *core) wakePoller() {
+	k.poller.woken = k.threads.Wake(keyPoll, 1, 1) == 0
+	if k.poller.woken && Debt.Pay() {
+		k.poller.due = true
+	}
+}
 
 // When an interrupt has woken the poller's thread, no thread waits in the poller until that thread is idle again, or until
 // the runtime wakes another one. The runtime may defer this wake: it sets Debt to thread.Unpaid (runtime.loamOwe). The kernel makes
-// the wake if an interrupt of a device arrives meanwhile, or at the time until which the poller would have waited. For that it
+// the wake if an interrupt of a device arrives meanwhile, if the runtime writes to wakeFD, or at the time until which the poller would have waited. For that it
 // wakes the stand-in, a thread of the runtime that waits in CallStandIn. As for any ready thread, it wakes an idle CPU at once, or under
 // emulation after a delay (shareWork). If the poller is called before, the stand-in is not woken.
 

@@ -86,6 +86,34 @@ func TestDebtPaidByTimer(t *testing.T) {
 	}
 }
 
+// A write to wakeFD needs a thread in the poller, for a timer that another thread has set. It pays the debt.
+func TestDebtPaidByBreak(t *testing.T) {
+	all, standIn, _ := debtor(t, 2, -1)
+	u := all[0].on()
+	u.want(8, linux.SYS_WRITE, wakeFD, u.memory(1, protRead|protWrite), 8)
+	u.current(1)
+	all[1].runs(standIn)
+	if Debt != thread.Settled {
+		t.Errorf("the debt is %d", Debt)
+	}
+	all[0].on().want(1, CallPoll, ^uint64(0))
+}
+
+// All CPUs are busy when a deferred wake becomes due, because the runtime has more Ps than the machine has CPUs. The stand-in runs
+// when the quantum of a thread ends.
+func TestDebtOfBusyCPUs(t *testing.T) {
+	all, standIn, vector := debtor(t, 2, -1)
+	u := all[0].on()
+	other := u.clone()
+	all[1].runs(other)
+	u.on().raise(vector)
+	u.step()
+	u.current(1)
+	u.pass(quantum)
+	u.interrupt(amd64.VectorTimer)
+	u.current(standIn)
+}
+
 // The thread that deferred a wake calls the poller again: the stand-in does not run, also if an interrupt has arrived before and the CPU
 // keeps its work for itself (emulation.go).
 func TestDebtSettled(t *testing.T) {

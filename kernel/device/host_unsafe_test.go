@@ -14,4 +14,4 @@ func hostPollInterrupts() {}
 func hostAwaitInterrupts() uint64 { select {} }
 
 //go:linkname hostCompletes runtime.loamCompletes
-func hostCompletes() {}
+func hostCompletes(bool) {}

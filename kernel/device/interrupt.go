@@ -80,8 +80,9 @@ func (b *bells) serve() {
 // ring notifies all drivers that use the interrupt with a number.
 func (b *bells) ring(number int) {
 	if f := b.notify(number); f != nil {
-		completes()
+		completes(true)
 		f()
+		completes(false)
 	}
 }
 

@@ -127,8 +127,8 @@ func awaitInterrupts() uint64
 //go:linkname pollInterrupts runtime.loamPollInterrupts
 func pollInterrupts()
 
-// completes is called before the goroutine that serves interrupts calls the function of a driver. That function makes goroutines
-// runnable, and no thread needs to be woken for the first one, which runs next.
+// completes is called before and after the goroutine that serves interrupts calls the function of a driver. That function makes
+// goroutines runnable, and no thread needs to be woken for the first one, which runs next.
 //
 //go:linkname completes runtime.loamCompletes
-func completes()
+func completes(begins bool)

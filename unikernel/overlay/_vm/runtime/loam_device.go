@@ -87,17 +87,19 @@ func netpoll(delay int64) (gList, int32) {
 	var list gList
 	mp := getg().m
 	mp.loam.polled, mp.loam.waited = 0, false
-	if delay != 0 {
+	waited := delay != 0
+	if waited {
 		// As in Go's version: if netpollBreak finds the signal already set from here on, it relies on this thread to check
-		// again.
+		// again. So this thread may not run a goroutine before it looks at the timers (loamOwe).
 		if broken, _ := loamCall(loamCallPoll, uintptr(delay), 0); broken == 1 {
 			netpollWakeSig.Store(0)
+			waited = false
 		}
 	}
 	if atomic.Load64(&loamRung) != 0 {
 		if gp := atomic.Xchguintptr(&loamAwaiting, 0); gp != 0 {
 			list.push((*g)(unsafe.Pointer(gp)))
-			if delay != 0 {
+			if waited {
 				mp.loam.polled = guintptr(gp)
 			}
 		}

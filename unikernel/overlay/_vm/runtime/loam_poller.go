@@ -7,9 +7,9 @@ package runtime
 // the poller again soon. Go wakes another thread for the other goroutine. That thread finds no work, and then only waits in the poller.
 //
 // On Loam this wake is deferred, and is a debt (loam/kernel/thread.Debt). It is settled when a thread calls the poller, and when another
-// wake is made. It is paid if an interrupt arrives, or when the time ends until which the thread wanted to wait in the poller, which
-// is the time of the earliest timer of all Ps. If a timer is set for an earlier time, wakeNetPoller makes another wake. In the
-// first two cases the kernel wakes the stand-in: a thread without a P, which waits in the kernel.
+// wake is made. It is paid if an interrupt arrives, if netpollBreak is called, or when the time ends until which the thread wanted to wait in the poller, which
+// is the time of the earliest timer of all Ps. For that the kernel wakes the stand-in: a thread without a P, which waits in the
+// kernel. If a timer is set for an earlier time, wakeNetPoller calls netpollBreak or makes another wake.
 
 import (
 	"internal/runtime/atomic"
@@ -54,19 +54,19 @@ func loamOwe() bool {
 	if !atomic.Cas(&loamDebt, loamSettled, loamUnpaid) {
 		return false
 	}
-	if atomic.Load64(&loamRung) != 0 {
-		return false // the kernel may have set the bit before loamDebt
+	if atomic.Load64(&loamRung) != 0 || netpollWakeSig.Load() != 0 {
+		return false // the kernel may have set the bit, or woken the poller for a new timer, before loamDebt was set
 	}
 	atomic.Xadd(&loamDebts, 1)
 	return true
 }
 
-// loamCompletes is called by the goroutine that serves interrupts, before it completes the requests of a disk.
+// loamCompletes is called by the goroutine that serves interrupts, before it completes the requests of a disk, and after it.
 //
 //go:linkname loamCompletes
-func loamCompletes() {
+func loamCompletes(begins bool) {
 	mp := acquirem()
-	mp.loam.waited = true
+	mp.loam.waited = begins
 	releasem(mp)
 }
 
@@ -107,13 +107,8 @@ func loamStandIn() {
 	for {
 		loamCall(loamCallStandIn, 0, 0)
 		atomic.Xadd(&loamPayments, 1)
-		list, _ := netpoll(0)
 		incidlelocked(-1) // as in sysmon
-		if list.empty() {
-			linuxWakep()
-		} else {
-			injectglist(&list)
-		}
+		linuxWakep()      // the woken thread polls
 		incidlelocked(1)
 	}
 }
