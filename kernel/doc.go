@@ -32,6 +32,6 @@
 // # Reading order
 //
 // core.go; start.go and stack.go: from the monitor to the first instruction of the runtime. enter.go; then call.go,
-// memory.go, fault.go, wait.go, deliver.go, profile.go, trapped.go; clock.go, reference.go, wall.go; smp.go,
+// memory.go, fault.go, wait.go, poller.go, deliver.go, profile.go, trapped.go; clock.go, reference.go, wall.go; smp.go,
 // firmware.go, interrupt.go, device.go; user.go, isolation.go; emulation.go. The assembly is in unikernel/overlay/_vm/runtime.
 package kernel

@@ -6,7 +6,7 @@ import (
 )
 
 // This file serves calls on the few file descriptors that the kernel itself has: 0, 1 and 2, the descriptors of the
-// runtime's poller (wait.go), and the runtime's own pipes (pipe.go). All other descriptors belong to package posix,
+// runtime's poller (poller.go), and the runtime's own pipes (pipe.go). All other descriptors belong to package posix,
 // and calls on them do not reach this package.
 
 const standardFDs = 3

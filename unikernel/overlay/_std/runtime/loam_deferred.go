@@ -45,8 +45,7 @@ type loamAlarm struct {
 	seen  uint32 // value of P's count when the alarm was set
 
 	// polled is the single goroutine that the poller last returned to this thread; 0 if it returned none or
-	// several. It may have run since. waited reports whether the thread blocked in the poller for it. In a virtual machine, it reports
-	// whether that goroutine completes requests of a disk (loamCompletes).
+	// several. It may have run since. waited reports whether the thread blocked in the poller for it.
 	polled guintptr
 	waited bool
 }

@@ -86,11 +86,11 @@ func loamServeInterrupts() {
 func netpoll(delay int64) (gList, int32) {
 	var list gList
 	mp := getg().m
-	mp.loam.polled, mp.loam.waited = 0, false
+	mp.loam.polled = 0
 	waited := delay != 0
 	if waited {
 		// As in Go's version: if netpollBreak finds the signal already set from here on, it relies on this thread to check
-		// again. So this thread may not run a goroutine before it looks at the timers (loamOwe).
+		// again. If this thread runs a goroutine before it looks at the timers, the wake for that goroutine is not deferred.
 		if broken, _ := loamCall(loamCallPoll, uintptr(delay), 0); broken == 1 {
 			netpollWakeSig.Store(0)
 			waited = false

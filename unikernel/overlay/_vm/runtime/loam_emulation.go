@@ -17,11 +17,11 @@ var loamHeld uint32
 // loamCallShare is the call number loam/kernel.CallShare.
 const loamCallShare = 0x1008
 
-// loamShare is called after Go's rules for waking a thread have been followed. It reports to the kernel
+// loamWoken is called after Go's rules for waking a thread have been followed. It reports to the kernel
 // what the kernel cannot see: this P has more goroutines queued than a few that pass work to one another,
 // so it will not run them soon. The kernel then stops holding the thread back. A held thread runs after
 // loam/kernel.patience at the latest.
-func loamShare() {
+func loamWoken() {
 	if atomic.Load(&loamHeld) == 0 {
 		return
 	}

@@ -6,8 +6,7 @@ package runtime
 // goroutine makes the goroutine runnable that waits for the request, and parks. The thread runs the other goroutine, and mostly waits in
 // the poller again soon. Go wakes another thread for the other goroutine. That thread finds no work, and then only waits in the poller.
 //
-// On Loam this wake is deferred, and is a debt (loam/kernel/thread.Debt). It is settled when a thread calls the poller, and when another
-// wake is made. It is paid if an interrupt arrives, if netpollBreak is called, or when the time ends until which the thread wanted to wait in the poller, which
+// On Loam this wake is deferred, and is a debt (loam/kernel/thread.Debt). It is settled when a thread calls the poller. It is paid if an interrupt arrives, if netpollBreak is called, or when the time ends until which the thread wanted to wait in the poller, which
 // is the time of the earliest timer of all Ps. For that the kernel wakes the stand-in: a thread without a P, which waits in the
 // kernel. If a timer is set for an earlier time, wakeNetPoller calls netpollBreak or makes another wake.
 
@@ -47,7 +46,7 @@ func loamCountDebts() (debts, payments uint32) {
 // the poller, and reports whether it did.
 func loamOwe() bool {
 	mp := getg().m
-	if gp := mp.curg; gp == nil || mp.loam.polled.ptr() != gp || !mp.loam.waited || !loamOnlyNext(mp.p.ptr()) {
+	if gp := mp.curg; gp == nil || mp.loam.polled.ptr() != gp || !loamCompleting || !loamOnlyNext(mp.p.ptr()) {
 		return false
 	}
 	mp.loam.polled = 0 // a second goroutine, or a timer, needs a thread
@@ -61,28 +60,19 @@ func loamOwe() bool {
 	return true
 }
 
+// loamCompleting reports whether the goroutine that serves interrupts completes requests of a disk. Only that goroutine accesses it.
+var loamCompleting bool
+
 // loamCompletes is called by the goroutine that serves interrupts, before it completes the requests of a disk, and after it.
 //
 //go:linkname loamCompletes
-func loamCompletes(begins bool) {
-	mp := acquirem()
-	mp.loam.waited = begins
-	releasem(mp)
-}
+func loamCompletes(begins bool) { loamCompleting = begins }
 
 // loamOnlyNext reports whether the goroutine that pp runs next is the only runnable one, a P is idle, no thread is in
 // the poller, and the collector does not mark.
 func loamOnlyNext(pp *p) bool {
 	return pp != nil && pp.runnext != 0 && atomic.Load(&pp.runqhead) == atomic.Load(&pp.runqtail) && sched.runq.size == 0 &&
 		sched.npidle.Load() != 0 && sched.lastpoll.Load() != 0 && gcBlackenEnabled == 0 && loamHasStandIn
-}
-
-// loamWoken is called after Go's rules for waking a thread have been followed. The thread calls the poller if it finds no work.
-func loamWoken() {
-	if atomic.Load(&loamDebt) == loamUnpaid {
-		atomic.Cas(&loamDebt, loamUnpaid, loamSettled)
-	}
-	loamShare()
 }
 
 // loamStartStandIn starts the stand-in, if there is a second CPU.
