@@ -168,8 +168,16 @@ func virtio(kind, model string) string {
 }
 
 // onePort returns the option for a virtio device with one port, for one console. By default, QEMU gives the device 31 ports with 64
-// queues. Once the driver has started the device, QEMU's main loop polls one descriptor for each queue at each event of any device.
-func onePort(model string) string { return virtio("serial", model) + ",max_ports=1" }
+// queues. Once the driver has started the device, QEMU's main loop polls one descriptor for each queue at each event of any device. On
+// PCI, the device has an interrupt vector for each queue of the port, and one for configuration changes. By default, it has two vectors, so
+// the queues share one, and a goroutine has to ask both.
+func onePort(model string) string {
+	device := virtio("serial", model) + ",max_ports=1"
+	if model != "microvm" {
+		device += ",vectors=3"
+	}
+	return device
+}
 
 // addChannel adds a console for package channel.
 func (m *monitor) addChannel(model string) (err error) {
