@@ -167,29 +167,30 @@ func virtio(kind, model string) string {
 	return "virtio-" + kind + "-pci"
 }
 
-// onePort returns the option for a virtio device with one port, for one console. By default, QEMU gives the device 31 ports with 64
-// queues. Once the driver has started the device, QEMU's main loop polls one descriptor for each queue at each event of any device. On
-// PCI, the device has an interrupt vector for each queue of the port, and one for configuration changes. By default, it has two vectors, so
-// the queues share one, and a goroutine has to ask both.
-func onePort(model string) string {
-	device := virtio("serial", model) + ",max_ports=1"
+// console returns the options for a console that is connected to a character device. Its virtio device has one port. By default, QEMU gives
+// the device 31 ports with 64 queues. Once the driver has started the device, QEMU's main loop polls one descriptor for each queue at each
+// event of any device. On PCI, the device has an interrupt vector for each queue of the port, and one for configuration changes. By
+// default, it has two vectors, so the queues share one, and a goroutine has to ask both.
+func console(model, character string) []string {
+	id := character + "-console"
+	device := virtio("serial", model) + ",max_ports=1,id=" + id
 	if model != "microvm" {
 		device += ",vectors=3"
 	}
-	return device
+	return []string{"-device", device, "-device", "virtconsole,bus=" + id + ".0,chardev=" + character}
 }
 
 // addChannel adds a console for package channel.
 func (m *monitor) addChannel(model string) (err error) {
-	m.channel, err = m.socket("channel", "-device", onePort(model), "-device", "virtconsole,chardev=channel")
+	m.channel, err = m.socket("channel", console(model, "channel")...)
 	return err
 }
 
 // addConsole adds a console whose other end is a socket, which QEMU inherits.
 func (m *monitor) addConsole(name, model string, socket *os.File) {
 	m.inherit(socket)
-	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d", name, 2+len(m.files)),
-		"-device", onePort(model), "-device", "virtconsole,chardev="+name)
+	m.args = append(m.args, "-chardev", fmt.Sprintf("socket,id=%s,fd=%d", name, 2+len(m.files)))
+	m.args = append(m.args, console(model, name)...)
 }
 
 // addQMP makes QEMU serve its machine protocol on a Unix socket at path, unless path is empty.

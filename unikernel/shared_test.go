@@ -70,6 +70,18 @@ func TestHostFolders(t *testing.T) {
 	}
 }
 
+// Each folder of a microvm has a console of its own.
+func TestHostFoldersOfMicroVM(t *testing.T) {
+	folders := hostFolders(t, 2)
+	for _, folder := range []string{"/shared0", "/shared1"} {
+		cmd := shares(machineCommand(NoNetwork, "files", "20", "shared", "mapping"), folder, folders...)
+		cmd.Env = append(cmd.Env, onModel+"=microvm")
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "ok\n" {
+			t.Errorf("%s: %v: %s", folder, err, out)
+		}
+	}
+}
+
 // Git in ring 3 works on a repository of the host, and the host's git accepts the result.
 func TestHostRepository(t *testing.T) {
 	const git = "/usr/bin/git"
