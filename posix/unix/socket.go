@@ -186,12 +186,17 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
+	if errno := s.nameForCredentials(); errno != 0 {
+		return errno
+	}
 	to, errno := s.names.find(by, a.Name)
 	switch {
 	case errno != 0:
 		return errno
 	case to.Type != s.Type:
 		return linux.EPROTOTYPE
+	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
+		return linux.EPERM
 	case s.Type == linux.SOCK_DGRAM:
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
@@ -200,6 +205,24 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 		return 0
 	}
 	return s.connectStream(by.Credentials(), to)
+}
+
+// nameForCredentials binds a socket with SO_PASSCRED that has no name to a generated name, as Linux does.
+func (s *Socket) nameForCredentials() (errno linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.PassCred && s.name == "" {
+		s.name, errno = s.names.bindAbstract(s, "")
+	}
+	return errno
+}
+
+// receivesFrom reports whether a datagram socket receives the messages of another: a connected socket receives only messages of its
+// peer.
+func (s *Socket) receivesFrom(sender *Socket) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.other == nil || s.other == sender || s.closed
 }
 
 // connectStream creates the server's end of a connection and queues it at the listener. The server's peer has the
@@ -230,7 +253,7 @@ func (s *Socket) connectStream(caller Credentials, to *Socket) linux.Errno {
 		to.Mu.Unlock()
 		return linux.EAGAIN
 	}
-	server.name = to.name
+	server.name, server.PassCred = to.name, to.PassCred
 	creds, peerName := to.peerCreds, to.name
 	s.Mu.Lock() // a thread that locks both sockets locks the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
@@ -355,18 +378,32 @@ func (s *Socket) wantsCredentials() bool {
 // descriptors.
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	s.Mu.Lock()
-	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
+	out, limit, shut, from, to := s.outbox, s.sendLimit, s.shutWrite, s.name, s.other
+	needsName := s.PassCred && from == "" && !s.stream()
 	s.Mu.Unlock()
+	if s.Type == linux.SOCK_SEQPACKET {
+		m.To = socket.Address{} // Linux ignores it
+	}
 	switch {
 	case shut:
 		return 0, linux.EPIPE
+	case m.To.Family == linux.AF_UNSPEC && out == nil:
+		return 0, linux.ENOTCONN
+	}
+	if needsName {
+		if errno := s.nameForCredentials(); errno != 0 {
+			return 0, errno
+		}
+		from = s.Local().Name
+	}
+	switch {
 	case m.To.Family != linux.AF_UNSPEC:
 		var errno linux.Errno
 		if out, errno = s.destination(m.By, m.To); errno != 0 {
 			return 0, errno
 		}
-	case out == nil:
-		return 0, linux.ENOTCONN
+	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
+		return 0, linux.EPERM
 	}
 	if s.stream() && len(b) == 0 {
 		return 0, 0
@@ -410,9 +447,7 @@ func (s *Socket) destination(by socket.Caller, a socket.Address) (*socket.Mailbo
 	case to.Type != linux.SOCK_DGRAM:
 		return nil, linux.EPROTOTYPE
 	}
-	to.Mu.Lock()
-	defer to.Mu.Unlock()
-	if to.other != nil && to.other != s {
+	if !to.receivesFrom(s) {
 		return nil, linux.EPERM
 	}
 	return to.inbox, 0
