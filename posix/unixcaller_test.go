@@ -7,6 +7,7 @@ import (
 	"loam/fs"
 	"loam/posix/credential"
 	"loam/posix/socket"
+	"loam/posix/unix"
 )
 
 // Tests of Unix sockets that a process has inherited: calls use the IDs, the root, the working directory and the umask of the
@@ -211,5 +212,24 @@ func TestUnixPairIsOfCaller(t *testing.T) {
 	ok(t, p.Connect(from, abstract("x")))
 	if got := peerCredentials(t, p, from); got != ids(0, -1, -1) {
 		t.Errorf("a datagram socket has no peer with credentials: %v", got)
+	}
+}
+
+// All parts of a write that waits for room have the sender of the caller (SO_PASSCRED).
+func TestUnixWriteThatWaitsHasSender(t *testing.T) {
+	p := family(t)
+	child := heir(p, 2, 1000)
+	child.fds = p.fds
+	a, b := unixPair(t, p, linux.SOCK_STREAM)
+	ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, linux.SO_PASSCRED, socket.IntValue(1)))
+	const size = 3 * unix.DefaultBuffer
+	go child.Write(a, make([]byte, size))
+	for got := 0; got < size; {
+		r, errno := p.Recv(b, make([]byte, size), 0)
+		ok(t, errno)
+		got += r.N
+		if len(r.Control) != 1 || socket.ParseCredentials(r.Control[0].Data) != ids(2, 1000, 1001) {
+			t.Fatalf("after %d bytes: %+v", got, r.Control)
+		}
 	}
 }
