@@ -32,7 +32,7 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:
-		return unix.New(&p.names, typ, protocol)
+		return unix.New(&p.names, p.sight().Who.UID, typ, protocol)
 	case linux.AF_NETLINK:
 		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol, func(request []byte, emit func([]byte)) (end, errno Errno) {
 			return sockdiag.Dump(p.network(), request, emit)
@@ -67,10 +67,7 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 		s.Close()
 		return fds, linux.EOPNOTSUPP
 	}
-	b, errno := unix.New(&p.names, typ&^typeFlags, protocol)
-	if errno != 0 {
-		return fds, errno
-	}
+	b, _ := unix.New(&p.names, p.sight().Who.UID, typ&^typeFlags, protocol) // the first socket has the same arguments
 	unix.Pair(p, a, b)
 	if fds[0], errno = p.install(a, typ&typeFlags); errno != 0 {
 		b.Close()

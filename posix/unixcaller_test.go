@@ -233,3 +233,31 @@ func TestUnixWriteThatWaitsHasSender(t *testing.T) {
 		}
 	}
 }
+
+// fchmod(2) of a Unix socket changes the permissions of the file that a later bind(2) creates. Only the creator of the socket may
+// change them.
+func TestUnixPermissions(t *testing.T) {
+	p := family(t)
+	p.Umask(0o22)
+	s := unixSocket(t, p, linux.SOCK_STREAM)
+	modes := func(what string, want fs.Mode) {
+		t.Helper()
+		if st, errno := p.Fstat(s); errno != 0 || st.Mode != fs.Socket|want {
+			t.Errorf("%s: %v, mode %o, want %o", what, errno, st.Mode, want)
+		}
+	}
+	modes("new", 0o777)
+	stranger := heir(p, 2, 1000)
+	wantErrno(t, stranger.Fchmod(s, 0o777), linux.EPERM, "another user")
+	own := unixSocket(t, stranger, linux.SOCK_DGRAM)
+	wantErrno(t, stranger.Fchmod(own, 0o666), 0, "the creator")
+	ok(t, p.Fchmod(s, 0o606))
+	modes("changed", 0o606)
+	ok(t, p.Bind(s, unixName("/s")))
+	ok(t, p.Fchmod(s, 0o7640))
+	modes("changed again", 0o7640)
+	if st, _ := p.StatAt(linux.AT_FDCWD, "/s", 0); st.Mode != fs.Socket|0o604 {
+		t.Errorf("the file has mode %o", st.Mode)
+	}
+	wantErrno(t, p.Fchmod(99, 0o600), linux.EBADF, "no file")
+}

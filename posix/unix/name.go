@@ -27,7 +27,7 @@ func (u *Names) Init() {
 
 func isAbstract(name string) bool { return name != "" && name[0] == 0 }
 
-// bind binds s to a name for a caller, who becomes the owner of the file. The empty name means a generated abstract name (autobind). Errors:
+// bind binds s to a name for a caller, who becomes the owner of the file. The caller holds s.Mu. The empty name means a generated abstract name (autobind). Errors:
 // EADDRINUSE, and the errors of creating a file.
 func (u *Names) bind(by socket.Caller, s *Socket, name string) (bound string, node fs.Node, errno linux.Errno) {
 	if name == "" || isAbstract(name) {
@@ -35,7 +35,7 @@ func (u *Names) bind(by socket.Caller, s *Socket, name string) (bound string, no
 		return bound, nil, errno
 	}
 	v := by.View()
-	node, err := v.MakeNode(v.Dir, name, fs.Socket|0o777, fs.Device{})
+	node, err := v.MakeNode(v.Dir, name, fs.Socket|s.mode, fs.Device{})
 	switch {
 	case err == linux.EEXIST:
 		return "", nil, linux.EADDRINUSE

@@ -35,7 +35,7 @@ func TestBindToBoundFile(t *testing.T) {
 	var names Names
 	names.Init()
 	by := caller{fs.NewView(fs.NewTree(&sameNode{Directory: memfs.New(memfs.Config{}).Root()}))}
-	first, second := &Socket{}, &Socket{}
+	first, second := &Socket{mode: 0o777}, &Socket{mode: 0o777}
 	if _, _, errno := names.bind(by, first, "a"); errno != 0 {
 		t.Fatal(errno)
 	}

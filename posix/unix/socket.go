@@ -15,6 +15,7 @@ import (
 type Socket struct {
 	socket.Base
 	names *Names
+	owner uint32 // user ID of the creator, who may change the permissions
 
 	// Guarded by mu.
 	name      string          // bound name; empty: unnamed
@@ -29,8 +30,9 @@ type Socket struct {
 	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing (shutdown(2))
 	closed    bool
-	sendLimit int // SO_SNDBUF
-	recvLimit int // SO_RCVBUF, which is stored and has no effect
+	mode      fs.Mode // permission bits, which a file that bind(2) creates gets
+	sendLimit int     // SO_SNDBUF
+	recvLimit int     // SO_RCVBUF, which is stored and has no effect
 }
 
 // DefaultBuffer is the default buffer size of a socket in bytes (net.core.wmem_default).
@@ -42,9 +44,9 @@ const maxBuffer = 4 << 20
 // Credentials are the IDs of a process.
 type Credentials = socket.Credentials
 
-// New returns an unconnected socket. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
+// New returns an unconnected socket of a user. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
 // on Linux.
-func New(names *Names, typ, protocol int) (*Socket, linux.Errno) {
+func New(names *Names, owner uint32, typ, protocol int) (*Socket, linux.Errno) {
 	if protocol != 0 && protocol != linux.AF_UNIX {
 		return nil, linux.EPROTONOSUPPORT
 	}
@@ -57,7 +59,7 @@ func New(names *Names, typ, protocol int) (*Socket, linux.Errno) {
 	}
 	s := &Socket{
 		Base:  socket.Base{Domain: linux.AF_UNIX, Type: typ},
-		names: names, peerCreds: socket.NoPeer, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
+		names: names, owner: owner, mode: 0o777, peerCreds: socket.NoPeer, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
 	}
 	if typ == linux.SOCK_DGRAM {
 		s.inbox = s.newMailbox()
@@ -78,6 +80,23 @@ func Pair(by socket.Caller, a, b *Socket) {
 	a.other, b.other = b, a
 	a.peerCreds = by.Credentials()
 	b.peerCreds = a.peerCreds
+}
+
+func (s *Socket) Mode() uint32 {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return uint32(fs.Socket | s.mode)
+}
+
+// Chmod implements file.Permitted. It does not change the file of a socket that is bound already.
+func (s *Socket) Chmod(by *fs.Credentials, mode fs.Mode) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !by.Owns(fs.Attr{UID: s.owner}) {
+		return linux.EPERM
+	}
+	s.mode = mode
+	return 0
 }
 
 func (s *Socket) stream() bool { return s.Type == linux.SOCK_STREAM }
@@ -238,7 +257,7 @@ func (s *Socket) connectStream(caller Credentials, to *Socket) linux.Errno {
 	case listening:
 		return linux.EINVAL
 	}
-	server, _ := New(s.names, s.Type, 0)
+	server, _ := New(s.names, to.owner, s.Type, 0)
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
 	server.outbox, server.other, server.peerName = in, s, name
