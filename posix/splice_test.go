@@ -46,6 +46,31 @@ func TestSplice(t *testing.T) {
 	}
 }
 
+// splice allocates no memory, also if its output sees the sender.
+func TestSpliceAllocs(t *testing.T) {
+	p := files(t)
+	r, w := newPipe(t, p, linux.O_NONBLOCK)
+	a, b := unixPair(t, p, linux.SOCK_STREAM|linux.SOCK_NONBLOCK)
+	sink := fd(t)(p.OpenAt(linux.AT_FDCWD, "f", create, 0o644))
+	buffer := make([]byte, 8)
+	for name, out := range map[string]int{"socket": a, "file": sink} {
+		plain := testing.AllocsPerRun(100, func() {
+			p.Write(out, buffer)
+			p.Read(b, buffer)
+			p.Lseek(sink, 0, 0)
+		})
+		spliced := testing.AllocsPerRun(100, func() {
+			p.Write(w, buffer)
+			p.Splice(r, nil, out, nil, len(buffer), 0)
+			p.Read(b, buffer)
+			p.Lseek(sink, 0, 0)
+		})
+		if spliced != plain {
+			t.Errorf("%s: splice allocates %v times, write %v times", name, spliced, plain)
+		}
+	}
+}
+
 // sendfile and vmsplice to a pipe with O_DIRECT write no packets, use a new page for each call, and return the number of bytes
 // that the pipe has room for, without a wait for the rest.
 func TestSendToPipe(t *testing.T) {

@@ -22,7 +22,7 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		return -1, linux.EOPNOTSUPP
 	}
 	if s.Common().Domain == linux.AF_UNIX {
-		m.Sender = p.sender()
+		m.By, m.Sender = p, p.sender()
 	}
 	if len(m.Control) > 0 {
 		if errno = p.packControl(s.Common().Domain, &m); errno != 0 {

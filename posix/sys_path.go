@@ -167,7 +167,10 @@ func (p *Process) Fchmod(fd int, mode uint32) Errno {
 		return chmod(p.sight(), place, mode)
 	}
 	f, errno := p.real(fd, 0)
-	if errno != 0 || f == nil { // for a socket or pipe, the call succeeds without an effect
+	if errno == 0 && f == nil {
+		errno = file.Chmod(p.fds.Get(fd), &p.sight().Who, fs.Mode(mode))
+	}
+	if errno != 0 || f == nil {
 		return errno
 	}
 	return chmod(p.sight(), f.Place(), mode)

@@ -32,7 +32,7 @@ func (p *Process) Socket(domain, typ, protocol int) (int, Errno) {
 func (p *Process) newSocket(domain, typ, protocol int) (socket.Socket, Errno) {
 	switch domain {
 	case linux.AF_UNIX:
-		return unix.New(&p.names, p, typ, protocol)
+		return unix.New(&p.names, p.sight().Who.UID, typ, protocol)
 	case linux.AF_NETLINK:
 		return netlink.New(p.net, &p.serial, p.credentials.PID, typ, protocol, func(request []byte, emit func([]byte)) (end, errno Errno) {
 			return sockdiag.Dump(p.network(), request, emit)
@@ -67,11 +67,8 @@ func (p *Process) SocketPair(domain, typ, protocol int) (fds [2]int, errno Errno
 		s.Close()
 		return fds, linux.EOPNOTSUPP
 	}
-	b, errno := unix.New(&p.names, p, typ&^typeFlags, protocol)
-	if errno != 0 {
-		return fds, errno
-	}
-	unix.Pair(a, b)
+	b, _ := unix.New(&p.names, p.sight().Who.UID, typ&^typeFlags, protocol) // the first socket has the same arguments
+	unix.Pair(p, a, b)
 	if fds[0], errno = p.install(a, typ&typeFlags); errno != 0 {
 		b.Close()
 		return fds, errno
@@ -89,9 +86,9 @@ func (p *Process) Bind(fd int, a Address) Errno {
 		return errno
 	}
 	if p.who == nil || p.may(linux.CAP_NET_BIND_SERVICE) {
-		return s.Bind(a)
+		return s.Bind(p, a)
 	}
-	return p.inet.BindUnprivileged(s, a)
+	return p.inet.BindUnprivileged(p, s, a)
 }
 
 // Listen implements listen(2). Errors: EBADF, ENOTSOCK, and EOPNOTSUPP for a socket without
@@ -101,7 +98,7 @@ func (p *Process) Listen(fd, backlog int) Errno {
 	if errno != 0 {
 		return errno
 	}
-	return s.Listen(int(min(uint(backlog), uint(p.inet.Backlog.Load())))) // a negative backlog is a large one, as on Linux
+	return s.Listen(p, int(min(uint(backlog), uint(p.inet.Backlog.Load())))) // a negative backlog is a large one, as on Linux
 }
 
 // Accept4 implements accept4(2). It also returns the peer's address. On a blocking socket it waits for a
@@ -147,7 +144,7 @@ func (p *Process) Connect(fd int, a Address) Errno {
 	if errno != 0 {
 		return errno
 	}
-	errno = s.Connect(a)
+	errno = s.Connect(p, a)
 	switch {
 	case o.Nonblocking():
 		return errno
@@ -169,7 +166,7 @@ func (p *Process) connected(s socket.Socket, a Address) Errno {
 			if errno := s.TakeError(); errno != 0 {
 				return errno
 			}
-			return s.Connect(a)
+			return s.Connect(p, a)
 		}
 		switch w.Sleep() {
 		case linux.EAGAIN:
@@ -187,7 +184,7 @@ const connectRetry = 5 * time.Millisecond
 func (p *Process) connectWaiting(s socket.Socket, a Address) Errno {
 	_, timeout := s.Common().Timeouts()
 	for waited := time.Duration(0); timeout == 0 || waited < timeout; waited += connectRetry {
-		if errno := s.Connect(a); errno != linux.EAGAIN {
+		if errno := s.Connect(p, a); errno != linux.EAGAIN {
 			return errno
 		}
 		if p.Waiting().WaitFor(nil, connectRetry) == file.Interrupted {

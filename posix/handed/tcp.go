@@ -226,11 +226,11 @@ func (s *Socket) AtMark() (int, linux.Errno) { return s.queued(linux.SIOCATMARK)
 // TakesStack reports that reads and writes accept memory on the caller's stack: see Description.TakesStack.
 func (s *Socket) TakesStack() bool { return true }
 
-func (s *Socket) Bind(socket.Address) linux.Errno      { return linux.EINVAL }
-func (s *Socket) Listen(int) linux.Errno               { return linux.EINVAL }
-func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EINVAL }
-func (s *Socket) Connect(a socket.Address) linux.Errno { return linux.EISCONN }
-func (s *Socket) Local() socket.Address                { return s.name }
+func (s *Socket) Bind(socket.Caller, socket.Address) linux.Errno    { return linux.EINVAL }
+func (s *Socket) Listen(socket.Caller, int) linux.Errno             { return linux.EINVAL }
+func (s *Socket) Accept() (socket.Socket, linux.Errno)              { return nil, linux.EINVAL }
+func (s *Socket) Connect(socket.Caller, socket.Address) linux.Errno { return linux.EISCONN }
+func (s *Socket) Local() socket.Address                             { return s.name }
 
 // Peer returns the client's address while the connection exists.
 func (s *Socket) Peer() (socket.Address, linux.Errno) {

@@ -67,10 +67,10 @@ func (s *Base) bindName(a socket.Address, v6Only bool) (netip.AddrPort, linux.Er
 
 // BindUnprivileged binds a socket of any family for a caller without CAP_NET_BIND_SERVICE. Errors: EACCES for a TCP or UDP port
 // below FirstPort, and those of Bind. Of these, EAFNOSUPPORT has priority over EACCES, and on an AF_INET socket EADDRNOTAVAIL, too.
-func (n *Network) BindUnprivileged(s socket.Socket, a socket.Address) linux.Errno {
+func (n *Network) BindUnprivileged(by socket.Caller, s socket.Socket, a socket.Address) linux.Errno {
 	port := a.IP.Port()
 	if port == 0 || int64(port) >= n.FirstPort.Load() {
-		return s.Bind(a)
+		return s.Bind(by, a)
 	}
 	switch s := s.(type) {
 	case *TCPSocket:
@@ -80,7 +80,7 @@ func (n *Network) BindUnprivileged(s socket.Socket, a socket.Address) linux.Errn
 			return s.refusal(s.net, a)
 		}
 	}
-	return s.Bind(a)
+	return s.Bind(by, a)
 }
 
 // refusal returns the error of bind(2) for a privileged port.

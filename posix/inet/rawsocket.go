@@ -35,7 +35,7 @@ func newRaw(n *Network, domain, protocol int) (socket.Socket, linux.Errno) {
 }
 
 // Bind implements bind(2). A raw socket may be bound more than once.
-func (s *RawSocket) Bind(a socket.Address) linux.Errno {
+func (s *RawSocket) Bind(_ socket.Caller, a socket.Address) linux.Errno {
 	local, errno := s.bindName(a, s.IsInet6())
 	if errno != 0 {
 		return errno

@@ -88,7 +88,7 @@ func (s *TCPSocket) Events() file.Events {
 
 // Bind reserves a local address. Errors: EINVAL if the socket is bound or connected, EADDRINUSE,
 // EADDRNOTAVAIL.
-func (s *TCPSocket) Bind(a socket.Address) linux.Errno {
+func (s *TCPSocket) Bind(_ socket.Caller, a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
@@ -107,7 +107,7 @@ func (s *TCPSocket) Bind(a socket.Address) linux.Errno {
 
 // Listen binds the socket if necessary and opens a listener for connections from the network and from
 // the host.
-func (s *TCPSocket) Listen(backlog int) linux.Errno {
+func (s *TCPSocket) Listen(_ socket.Caller, backlog int) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch {
@@ -160,7 +160,7 @@ func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 
 // Connect starts a handshake and returns EINPROGRESS. Later calls return EALREADY during the handshake, then the result once
 // (0 or an error), and then EISCONN.
-func (s *TCPSocket) Connect(a socket.Address) linux.Errno {
+func (s *TCPSocket) Connect(_ socket.Caller, a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	if c := s.conn.Load(); c != nil {

@@ -63,13 +63,13 @@ func (t corkTester) socket() *UDPSocket {
 // bound returns a socket with a port of the loopback interface.
 func (t corkTester) bound() *UDPSocket {
 	s := t.socket()
-	t.check(s.Bind(t.name(netip.AddrPortFrom(onLoopback[t.family], 0))), 0, "bind")
+	t.check(s.Bind(nil, t.name(netip.AddrPortFrom(onLoopback[t.family], 0))), 0, "bind")
 	return s
 }
 
 func (t corkTester) connected(to *UDPSocket) *UDPSocket {
 	s := t.socket()
-	t.check(s.Connect(to.Local()), 0, "connect")
+	t.check(s.Connect(nil, to.Local()), 0, "connect")
 	return s
 }
 
@@ -228,14 +228,14 @@ func TestCorkedPeer(t *testing.T) {
 		a, b := c.bound(), c.bound()
 		s := c.connected(a)
 		c.send(s, socket.Address{}, "x", more, 0)
-		c.check(s.Connect(socket.Address{}), 0, "connect to AF_UNSPEC")
+		c.check(s.Connect(nil, socket.Address{}), 0, "connect to AF_UNSPEC")
 		c.send(s, socket.Address{}, "y", 0, 0)
 		c.wants(a, "xy")
 
 		for _, first := range []socket.Address{{}, a.Local()} {
-			c.check(s.Connect(a.Local()), 0, "connect")
+			c.check(s.Connect(nil, a.Local()), 0, "connect")
 			c.send(s, first, "x", more, 0)
-			c.check(s.Connect(b.Local()), 0, "connect")
+			c.check(s.Connect(nil, b.Local()), 0, "connect")
 			c.send(s, socket.Address{}, "y", 0, 0)
 			if c.family == linux.AF_INET {
 				c.wants(b, "xy")
@@ -273,7 +273,7 @@ func TestCorkedPathLimit(t *testing.T) {
 	c := corkTester{t, n, linux.AF_INET}
 	s := c.socket()
 	c.set(s, linux.IPPROTO_IP, linux.IP_MTU_DISCOVER, discoverDo)
-	c.check(s.Connect(c.name(netip.MustParseAddrPort("192.0.2.1:7"))), 0, "connect")
+	c.check(s.Connect(nil, c.name(netip.MustParseAddrPort("192.0.2.1:7"))), 0, "connect")
 	c.send(s, socket.Address{}, string(make([]byte, 1473)), more, linux.EMSGSIZE)
 	c.send(s, socket.Address{}, string(make([]byte, 1000)), more, 0)
 	c.send(s, socket.Address{}, string(make([]byte, 473)), more, linux.EMSGSIZE)

@@ -125,7 +125,7 @@ func (s *UDPSocket) Events() file.Events {
 	return e
 }
 
-func (s *UDPSocket) Bind(a socket.Address) linux.Errno {
+func (s *UDPSocket) Bind(_ socket.Caller, a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	local, errno := s.bindName(a, s.opts.V6Only)
@@ -139,11 +139,11 @@ func (s *UDPSocket) Bind(a socket.Address) linux.Errno {
 	return errno
 }
 
-func (s *UDPSocket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
-func (s *UDPSocket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
+func (s *UDPSocket) Listen(socket.Caller, int) linux.Errno { return linux.EOPNOTSUPP }
+func (s *UDPSocket) Accept() (socket.Socket, linux.Errno)  { return nil, linux.EOPNOTSUPP }
 
 // Connect sets the peer. AF_UNSPEC removes it.
-func (s *UDPSocket) Connect(a socket.Address) linux.Errno {
+func (s *UDPSocket) Connect(_ socket.Caller, a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC {
 		if c := s.conn.Load(); c != nil {
 			return file.ToErrno(c.Connect(netip.AddrPort{}))

@@ -62,7 +62,7 @@ func (s *Socket) Events() file.Events {
 }
 
 // Bind binds the socket to a port; for port 0 it chooses an unused one.
-func (s *Socket) Bind(a socket.Address) linux.Errno {
+func (s *Socket) Bind(_ socket.Caller, a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
@@ -83,15 +83,15 @@ func (s *Socket) Local() socket.Address {
 	return socket.Address{Family: linux.AF_NETLINK, Port: s.port}
 }
 
-func (s *Socket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
-func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
-func (s *Socket) Shutdown(int) linux.Errno             { return linux.EOPNOTSUPP }
-func (s *Socket) TakeError() linux.Errno               { return 0 }
-func (s *Socket) Close()                               { s.inbox.Refuse() }
-func (s *Socket) Buffered() int                        { return s.inbox.Waiting(false) }
-func (s *Socket) Unsent() int                          { return 0 }
+func (s *Socket) Listen(socket.Caller, int) linux.Errno { return linux.EOPNOTSUPP }
+func (s *Socket) Accept() (socket.Socket, linux.Errno)  { return nil, linux.EOPNOTSUPP }
+func (s *Socket) Shutdown(int) linux.Errno              { return linux.EOPNOTSUPP }
+func (s *Socket) TakeError() linux.Errno                { return 0 }
+func (s *Socket) Close()                                { s.inbox.Refuse() }
+func (s *Socket) Buffered() int                         { return s.inbox.Waiting(false) }
+func (s *Socket) Unsent() int                           { return 0 }
 
-func (s *Socket) Connect(a socket.Address) linux.Errno {
+func (s *Socket) Connect(_ socket.Caller, a socket.Address) linux.Errno {
 	if a.Family != linux.AF_NETLINK {
 		return linux.EINVAL
 	}
@@ -120,7 +120,7 @@ func (s *Socket) Write(b []byte) (int, linux.Errno) { return s.Send(b, socket.Ou
 // Send processes the requests in b. A rest that is no message is ignored, as on Linux.
 func (s *Socket) Send(b []byte, _ socket.Outgoing) (int, linux.Errno) {
 	if s.Local().Port == 0 {
-		s.Bind(socket.Address{Family: linux.AF_NETLINK})
+		s.Bind(nil, socket.Address{Family: linux.AF_NETLINK})
 	}
 	for rest := b; len(rest) >= linux.NLMSG_HDRLEN; {
 		h := syscall.NlMsghdr{

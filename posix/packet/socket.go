@@ -61,7 +61,7 @@ func (s *Socket) Events() file.Events {
 }
 
 // Bind sets the interface, and the protocol if it is not 0. Errors: EINVAL, ENODEV.
-func (s *Socket) Bind(a socket.Address) linux.Errno {
+func (s *Socket) Bind(_ socket.Caller, a socket.Address) linux.Errno {
 	if a.Family != linux.AF_PACKET {
 		return linux.EINVAL
 	}
@@ -108,15 +108,15 @@ func setStation(a *socket.LinkAddress, on *stack.Interface, mac wire.MAC) {
 	}
 }
 
-func (s *Socket) Peer() (socket.Address, linux.Errno)  { return socket.Address{}, linux.EOPNOTSUPP }
-func (s *Socket) Connect(socket.Address) linux.Errno   { return linux.EOPNOTSUPP }
-func (s *Socket) Listen(int) linux.Errno               { return linux.EOPNOTSUPP }
-func (s *Socket) Accept() (socket.Socket, linux.Errno) { return nil, linux.EOPNOTSUPP }
-func (s *Socket) Shutdown(int) linux.Errno             { return linux.EOPNOTSUPP }
-func (s *Socket) TakeError() linux.Errno               { return 0 }
-func (s *Socket) Unsent() int                          { return 0 }
-func (s *Socket) Buffered() (first int)                { _, first = s.conn.Waiting(); return first }
-func (s *Socket) Write(b []byte) (int, linux.Errno)    { return s.Send(b, socket.Outgoing{}) }
+func (s *Socket) Peer() (socket.Address, linux.Errno)               { return socket.Address{}, linux.EOPNOTSUPP }
+func (s *Socket) Connect(socket.Caller, socket.Address) linux.Errno { return linux.EOPNOTSUPP }
+func (s *Socket) Listen(socket.Caller, int) linux.Errno             { return linux.EOPNOTSUPP }
+func (s *Socket) Accept() (socket.Socket, linux.Errno)              { return nil, linux.EOPNOTSUPP }
+func (s *Socket) Shutdown(int) linux.Errno                          { return linux.EOPNOTSUPP }
+func (s *Socket) TakeError() linux.Errno                            { return 0 }
+func (s *Socket) Unsent() int                                       { return 0 }
+func (s *Socket) Buffered() (first int)                             { _, first = s.conn.Waiting(); return first }
+func (s *Socket) Write(b []byte) (int, linux.Errno)                 { return s.Send(b, socket.Outgoing{}) }
 
 func (s *Socket) Close() {
 	s.conn.Close()

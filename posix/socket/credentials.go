@@ -4,10 +4,22 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/fs"
 )
 
 // Credentials is struct ucred (unix(7)).
 type Credentials struct{ PID, UID, GID int32 }
+
+// Caller is a thread that calls a method of a socket. The socket may have been created by another process, and must not keep the Caller.
+type Caller interface {
+	// Credentials returns the IDs of the process and its effective user, as a peer sees them (SO_PEERCRED).
+	Credentials() Credentials
+	// View returns the file tree in which names of sockets are resolved. It must not be modified.
+	View() *fs.View
+}
+
+// NoPeer is the value of SO_PEERCRED for a socket without a peer.
+var NoPeer = Credentials{UID: -1, GID: -1}
 
 // Unknown are the credentials of a sender that is not known: no process, and the overflow IDs of Linux (user_namespaces(7)).
 var Unknown = Credentials{UID: 65534, GID: 65534}

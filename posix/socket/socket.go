@@ -12,12 +12,12 @@ import (
 type Socket interface {
 	file.File
 	Common() *Base
-	Bind(a Address) linux.Errno
-	Listen(backlog int) linux.Errno
+	Bind(by Caller, a Address) linux.Errno
+	Listen(by Caller, backlog int) linux.Errno
 	Accept() (Socket, linux.Errno)
 	// Connect starts to connect to an address. Errors: EINPROGRESS if the connection is not established at once; EALREADY
 	// while connecting.
-	Connect(a Address) linux.Errno
+	Connect(by Caller, a Address) linux.Errno
 	Shutdown(how int) linux.Errno
 	Local() Address
 	Peer() (Address, linux.Errno)
@@ -37,7 +37,8 @@ type Outgoing struct {
 	To      Address // destination; AF_UNSPEC: the peer
 	Flags   int     // MSG_*
 	Control []Control
-	Sender  Credentials // sender of a message of a Unix socket (SCM_CREDENTIALS)
+	By      Caller      // the sending thread; nil only if To is AF_UNSPEC
+	Sender  Credentials // sender of a message of a Unix socket (SCM_CREDENTIALS), which By may have claimed
 }
 
 // Received describes the result of a receive call.
@@ -134,6 +135,8 @@ func (s *Base) Option(name int) ([]byte, linux.Errno) {
 		return TimeValue(s.sendTimeout), 0
 	case linux.SO_LINGER:
 		return s.linger.Value(), 0
+	case linux.SO_PEERCRED:
+		return NoPeer.Value(), 0
 	}
 	if name == linux.SO_RCVLOWAT {
 		return IntValue(max(s.remembered[OptionName{linux.SOL_SOCKET, name}], 1)), 0

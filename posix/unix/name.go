@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
+	"loam/posix/socket"
 )
 
 // Names maps names to bound Unix sockets. An abstract name is only a string. A path refers to a
@@ -26,15 +27,15 @@ func (u *Names) Init() {
 
 func isAbstract(name string) bool { return name != "" && name[0] == 0 }
 
-// bind binds s to a name. The empty name means a generated abstract name (autobind). Errors:
+// bind binds s to a name for a caller, who becomes the owner of the file. The caller holds s.Mu. The empty name means a generated abstract name (autobind). Errors:
 // EADDRINUSE, and the errors of creating a file.
-func (u *Names) bind(s *Socket, name string) (bound string, node fs.Node, errno linux.Errno) {
+func (u *Names) bind(by socket.Caller, s *Socket, name string) (bound string, node fs.Node, errno linux.Errno) {
 	if name == "" || isAbstract(name) {
 		bound, errno = u.bindAbstract(s, name)
 		return bound, nil, errno
 	}
-	v := s.p.View()
-	node, err := v.MakeNode(v.Dir, name, fs.Socket|0o777, fs.Device{})
+	v := by.View()
+	node, err := v.MakeNode(v.Dir, name, fs.Socket|s.mode, fs.Device{})
 	switch {
 	case err == linux.EEXIST:
 		return "", nil, linux.EADDRINUSE
@@ -81,9 +82,9 @@ func (u *Names) release(s *Socket, name string, node fs.Node) {
 	}
 }
 
-// find returns the socket bound to a name. Errors: ECONNREFUSED, EACCES, ENOENT, EINVAL for the
+// find returns the socket bound to a name, if the caller may write to its file. Errors: ECONNREFUSED, EACCES, ENOENT, EINVAL for the
 // empty name, and the errors of path lookup.
-func (u *Names) find(by Owner, name string) (*Socket, linux.Errno) {
+func (u *Names) find(by socket.Caller, name string) (*Socket, linux.Errno) {
 	if name == "" {
 		return nil, linux.EINVAL
 	}

@@ -25,24 +25,24 @@ func (d *sameNode) Make(name string, mode fs.Mode, owner fs.Owner, device fs.Dev
 	return d.file, err
 }
 
-type owner struct{ view *fs.View }
+type caller struct{ view *fs.View }
 
-func (o owner) Credentials() Credentials { return Credentials{} }
-func (o owner) View() *fs.View           { return o.view }
+func (c caller) Credentials() Credentials { return Credentials{} }
+func (c caller) View() *fs.View           { return c.view }
 
 // A socket does not take the file to which another socket is bound.
 func TestBindToBoundFile(t *testing.T) {
 	var names Names
 	names.Init()
-	o := owner{fs.NewView(fs.NewTree(&sameNode{Directory: memfs.New(memfs.Config{}).Root()}))}
-	first, second := &Socket{p: o}, &Socket{p: o}
-	if _, _, errno := names.bind(first, "a"); errno != 0 {
+	by := caller{fs.NewView(fs.NewTree(&sameNode{Directory: memfs.New(memfs.Config{}).Root()}))}
+	first, second := &Socket{mode: 0o777}, &Socket{mode: 0o777}
+	if _, _, errno := names.bind(by, first, "a"); errno != 0 {
 		t.Fatal(errno)
 	}
-	if _, node, errno := names.bind(second, "b"); errno != linux.EADDRINUSE || node != nil {
+	if _, node, errno := names.bind(by, second, "b"); errno != linux.EADDRINUSE || node != nil {
 		t.Errorf("%v, want EADDRINUSE", errno)
 	}
-	if s, errno := names.find(o, "a"); s != first {
+	if s, errno := names.find(by, "a"); s != first {
 		t.Errorf("the file belongs to another socket: %v", errno)
 	}
 }

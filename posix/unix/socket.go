@@ -15,7 +15,7 @@ import (
 type Socket struct {
 	socket.Base
 	names *Names
-	p     Owner
+	owner uint32 // user ID of the creator, who may change the permissions
 
 	// Guarded by mu.
 	name      string          // bound name; empty: unnamed
@@ -30,8 +30,9 @@ type Socket struct {
 	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing (shutdown(2))
 	closed    bool
-	sendLimit int // SO_SNDBUF
-	recvLimit int // SO_RCVBUF, which is stored and has no effect
+	mode      fs.Mode // permission bits, which a file that bind(2) creates gets
+	sendLimit int     // SO_SNDBUF
+	recvLimit int     // SO_RCVBUF, which is stored and has no effect
 }
 
 // DefaultBuffer is the default buffer size of a socket in bytes (net.core.wmem_default).
@@ -40,20 +41,12 @@ const DefaultBuffer = 212992
 // maxBuffer limits SO_SNDBUF, in bytes (net.core.wmem_max).
 const maxBuffer = 4 << 20
 
-// Owner is the process that creates a socket.
-type Owner interface {
-	// Credentials returns the credentials that a peer gets by SO_PEERCRED.
-	Credentials() Credentials
-	// View returns the file tree in which names of sockets are resolved. It must not be modified.
-	View() *fs.View
-}
-
 // Credentials are the IDs of a process.
 type Credentials = socket.Credentials
 
-// New returns an unconnected socket of process p. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
+// New returns an unconnected socket of a user. Names that it binds are registered in names. SOCK_RAW means SOCK_DGRAM, as
 // on Linux.
-func New(names *Names, p Owner, typ, protocol int) (*Socket, linux.Errno) {
+func New(names *Names, owner uint32, typ, protocol int) (*Socket, linux.Errno) {
 	if protocol != 0 && protocol != linux.AF_UNIX {
 		return nil, linux.EPROTONOSUPPORT
 	}
@@ -66,7 +59,7 @@ func New(names *Names, p Owner, typ, protocol int) (*Socket, linux.Errno) {
 	}
 	s := &Socket{
 		Base:  socket.Base{Domain: linux.AF_UNIX, Type: typ},
-		names: names, p: p, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
+		names: names, owner: owner, mode: 0o777, peerCreds: socket.NoPeer, sendLimit: DefaultBuffer, recvLimit: DefaultBuffer,
 	}
 	if typ == linux.SOCK_DGRAM {
 		s.inbox = s.newMailbox()
@@ -78,14 +71,32 @@ func (s *Socket) newMailbox() *socket.Mailbox {
 	return &socket.Mailbox{Reader: &s.Waiters}
 }
 
-// Pair connects two new sockets (socketpair(2)).
-func Pair(a, b *Socket) {
+// Pair connects two new sockets (socketpair(2)). Each is the peer of the other, with the credentials of the caller.
+func Pair(by socket.Caller, a, b *Socket) {
 	if a.Type != linux.SOCK_DGRAM {
 		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
 	}
 	a.outbox, b.outbox = b.inbox, a.inbox
 	a.other, b.other = b, a
-	a.peerCreds, b.peerCreds = b.p.Credentials(), a.p.Credentials()
+	a.peerCreds = by.Credentials()
+	b.peerCreds = a.peerCreds
+}
+
+func (s *Socket) Mode() uint32 {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return uint32(fs.Socket | s.mode)
+}
+
+// Chmod implements file.Permitted. It does not change the file of a socket that is bound already.
+func (s *Socket) Chmod(by *fs.Credentials, mode fs.Mode) linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if !by.Owns(fs.Attr{UID: s.owner}) {
+		return linux.EPERM
+	}
+	s.mode = mode
+	return 0
 }
 
 func (s *Socket) stream() bool { return s.Type == linux.SOCK_STREAM }
@@ -135,7 +146,7 @@ func (s *Socket) Events() file.Events {
 	return e
 }
 
-func (s *Socket) Bind(a socket.Address) linux.Errno {
+func (s *Socket) Bind(by socket.Caller, a socket.Address) linux.Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
@@ -144,14 +155,14 @@ func (s *Socket) Bind(a socket.Address) linux.Errno {
 	if s.name != "" {
 		return linux.EINVAL
 	}
-	name, node, errno := s.names.bind(s, a.Name)
+	name, node, errno := s.names.bind(by, s, a.Name)
 	if errno == 0 {
 		s.name, s.node = name, node
 	}
 	return errno
 }
 
-func (s *Socket) Listen(backlog int) linux.Errno {
+func (s *Socket) Listen(by socket.Caller, backlog int) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	switch {
@@ -162,7 +173,7 @@ func (s *Socket) Listen(backlog int) linux.Errno {
 	}
 	s.listening = true
 	s.backlog = backlog
-	s.peerCreds = s.p.Credentials()
+	s.peerCreds = by.Credentials()
 	return 0
 }
 
@@ -184,7 +195,7 @@ func (s *Socket) Accept() (socket.Socket, linux.Errno) {
 
 // Connect connects to the socket bound to a name. Errors: EAGAIN if the listener's backlog is full,
 // EPROTOTYPE for a socket of another type, and those of Names.find.
-func (s *Socket) Connect(a socket.Address) linux.Errno {
+func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = nil, nil, ""
@@ -194,12 +205,17 @@ func (s *Socket) Connect(a socket.Address) linux.Errno {
 	if a.Family != linux.AF_UNIX {
 		return linux.EINVAL
 	}
-	to, errno := s.names.find(s.p, a.Name)
+	if errno := s.nameForCredentials(); errno != 0 {
+		return errno
+	}
+	to, errno := s.names.find(by, a.Name)
 	switch {
 	case errno != 0:
 		return errno
 	case to.Type != s.Type:
 		return linux.EPROTOTYPE
+	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
+		return linux.EPERM
 	case s.Type == linux.SOCK_DGRAM:
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
@@ -207,11 +223,30 @@ func (s *Socket) Connect(a socket.Address) linux.Errno {
 		s.Waiters.Notify(file.PollOut)
 		return 0
 	}
-	return s.connectStream(to)
+	return s.connectStream(by.Credentials(), to)
 }
 
-// connectStream creates the server's end of a connection and queues it at the listener.
-func (s *Socket) connectStream(to *Socket) linux.Errno {
+// nameForCredentials binds a socket with SO_PASSCRED that has no name to a generated name, as Linux does.
+func (s *Socket) nameForCredentials() (errno linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.PassCred && s.name == "" {
+		s.name, errno = s.names.bindAbstract(s, "")
+	}
+	return errno
+}
+
+// receivesFrom reports whether a datagram socket receives the messages of another: a connected socket receives only messages of its
+// peer.
+func (s *Socket) receivesFrom(sender *Socket) bool {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.other == nil || s.other == sender || s.closed
+}
+
+// connectStream creates the server's end of a connection and queues it at the listener. The server's peer has the
+// credentials of the caller, and the client's peer has the credentials of the process that called listen(2).
+func (s *Socket) connectStream(caller Credentials, to *Socket) linux.Errno {
 	s.Mu.Lock()
 	state, name := s.inbox != nil, s.name
 	listening := s.listening
@@ -222,11 +257,11 @@ func (s *Socket) connectStream(to *Socket) linux.Errno {
 	case listening:
 		return linux.EINVAL
 	}
-	server, _ := New(s.names, s.p, s.Type, 0)
+	server, _ := New(s.names, to.owner, s.Type, 0)
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
 	server.outbox, server.other, server.peerName = in, s, name
-	server.peerCreds = s.p.Credentials()
+	server.peerCreds = caller
 
 	to.Mu.Lock()
 	if !to.listening || to.closed {
@@ -237,7 +272,7 @@ func (s *Socket) connectStream(to *Socket) linux.Errno {
 		to.Mu.Unlock()
 		return linux.EAGAIN
 	}
-	server.name = to.name
+	server.name, server.PassCred = to.name, to.PassCred
 	creds, peerName := to.peerCreds, to.name
 	s.Mu.Lock() // a thread that locks both sockets locks the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
@@ -362,18 +397,32 @@ func (s *Socket) wantsCredentials() bool {
 // descriptors.
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	s.Mu.Lock()
-	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
+	out, limit, shut, from, to := s.outbox, s.sendLimit, s.shutWrite, s.name, s.other
+	needsName := s.PassCred && from == "" && !s.stream()
 	s.Mu.Unlock()
+	if s.Type == linux.SOCK_SEQPACKET {
+		m.To = socket.Address{} // Linux ignores it
+	}
 	switch {
 	case shut:
 		return 0, linux.EPIPE
-	case m.To.Family != linux.AF_UNSPEC:
-		var errno linux.Errno
-		if out, errno = s.destination(m.To); errno != 0 {
+	case m.To.Family == linux.AF_UNSPEC && out == nil:
+		return 0, linux.ENOTCONN
+	}
+	if needsName {
+		if errno := s.nameForCredentials(); errno != 0 {
 			return 0, errno
 		}
-	case out == nil:
-		return 0, linux.ENOTCONN
+		from = s.Local().Name
+	}
+	switch {
+	case m.To.Family != linux.AF_UNSPEC:
+		var errno linux.Errno
+		if out, errno = s.destination(m.By, m.To); errno != 0 {
+			return 0, errno
+		}
+	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
+		return 0, linux.EPERM
 	}
 	if s.stream() && len(b) == 0 {
 		return 0, 0
@@ -400,7 +449,7 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 }
 
 // destination returns the mailbox of the socket to which a datagram is addressed.
-func (s *Socket) destination(a socket.Address) (*socket.Mailbox, linux.Errno) {
+func (s *Socket) destination(by socket.Caller, a socket.Address) (*socket.Mailbox, linux.Errno) {
 	if s.Type != linux.SOCK_DGRAM {
 		if in, _ := s.boxes(); in != nil {
 			return nil, linux.EISCONN
@@ -410,16 +459,14 @@ func (s *Socket) destination(a socket.Address) (*socket.Mailbox, linux.Errno) {
 	if a.Family != linux.AF_UNIX {
 		return nil, linux.EINVAL
 	}
-	to, errno := s.names.find(s.p, a.Name)
+	to, errno := s.names.find(by, a.Name)
 	switch {
 	case errno != 0:
 		return nil, errno
 	case to.Type != linux.SOCK_DGRAM:
 		return nil, linux.EPROTOTYPE
 	}
-	to.Mu.Lock()
-	defer to.Mu.Unlock()
-	if to.other != nil && to.other != s {
+	if !to.receivesFrom(s) {
 		return nil, linux.EPERM
 	}
 	return to.inbox, 0

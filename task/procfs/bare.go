@@ -5,31 +5,37 @@ import "loam/fs"
 // Bare implements the methods of Process for a process without memory, descriptors or arguments, like a thread of Linux's kernel.
 type Bare struct{}
 
-// Sizes implements Process.
+// Pinned implements Process.
+func (b Bare) Pinned() Memory { return b }
+
+// Exists implements Memory.
+func (Bare) Exists() bool { return false }
+
+// Sizes implements Memory.
 func (Bare) Sizes(*Stat) {}
 
-// Arguments implements Process.
+// Arguments implements Memory.
 func (Bare) Arguments() []byte { return nil }
 
-// Environment implements Process.
+// Environment implements Memory.
 func (Bare) Environment() []byte { return nil }
 
-// Auxv implements Process.
+// Auxv implements Memory.
 func (Bare) Auxv() []byte { return nil }
 
-// Maps implements Process.
+// Maps implements Memory.
 func (Bare) Maps() []byte { return nil }
 
-// Smaps implements Process.
+// Smaps implements Memory.
 func (Bare) Smaps(uint64, int) ([]byte, uint64) { return nil, 0 }
 
-// ReadMemory implements Process.
+// ReadMemory implements Memory.
 func (Bare) ReadMemory([]byte, uint64) int { return 0 }
 
-// WriteMemory implements Process.
+// WriteMemory implements Memory.
 func (Bare) WriteMemory([]byte, uint64) int { return 0 }
 
-// Present implements Process.
+// Present implements Memory.
 func (Bare) Present(uint64) bool { return false }
 
 // Descriptors implements Process.

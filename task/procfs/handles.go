@@ -14,6 +14,16 @@ type handle struct {
 	node   node
 	caller fs.Caller
 	flags  fs.Flags
+	memory Memory // memory of the process when the file was opened; unused if the file is not guarded
+}
+
+// process returns the process with the memory that it had when the file was opened, and a snapshot of the thread. Errors: ESRCH.
+func (h handle) process() (Process, *Stat, error) {
+	p, s, err := h.node.process()
+	if err == nil && h.node.what.guarded {
+		p = inMemory{h.memory, others{p}}
+	}
+	return p, s, err
 }
 
 // WriteAt implements fs.Handle.
@@ -52,7 +62,7 @@ func (h *textHandle) ReadAt(b []byte, offset int64) (int, error) {
 	}
 	for h.more && offset+int64(len(b)) > h.at+int64(len(h.text)) {
 		h.drop(offset)
-		p, _, err := h.node.process()
+		p, _, err := h.process()
 		if err != nil {
 			return 0, err
 		}
@@ -78,7 +88,7 @@ func (h *textHandle) drop(offset int64) {
 func (h *textHandle) start() error {
 	h.text, h.at, h.next, h.more = nil, 0, 0, h.node.what.part != nil
 	if !h.more {
-		p, s, err := h.node.process()
+		p, s, err := h.process()
 		if err != nil {
 			return err
 		}
@@ -124,21 +134,18 @@ type memoryHandle struct{ handle }
 
 // ReadAt implements fs.Handle. Errors: EIO if no memory is mapped at the offset.
 func (h memoryHandle) ReadAt(b []byte, offset int64) (int, error) {
-	return h.access(len(b), func(p Process) int { return p.ReadMemory(b, uint64(offset)) })
+	return h.access(len(b), h.memory.ReadMemory(b, uint64(offset)))
 }
 
 // WriteAt implements fs.Handle.
 func (h memoryHandle) WriteAt(b []byte, offset int64) (int, error) {
-	return h.access(len(b), func(p Process) int { return p.WriteMemory(b, uint64(offset)) })
+	return h.access(len(b), h.memory.WriteMemory(b, uint64(offset)))
 }
 
-func (h memoryHandle) access(want int, move func(Process) int) (int, error) {
-	p, _, err := h.node.process()
-	if err != nil {
-		return 0, nil // as on Linux, a write to memory that is not mapped writes nothing
-	}
-	n := move(p)
-	if n == 0 && want > 0 {
+// access returns the result of a read or write that has moved n bytes. As on Linux, it moves nothing and succeeds if the memory no longer
+// exists.
+func (h memoryHandle) access(want, n int) (int, error) {
+	if n == 0 && want > 0 && h.memory.Exists() {
 		return 0, linux.EIO
 	}
 	return n, nil
@@ -155,8 +162,7 @@ func (h pagemapHandle) ReadAt(b []byte, offset int64) (int, error) {
 	if len(b)%word != 0 || offset%word != 0 {
 		return 0, linux.EINVAL
 	}
-	p, _, err := h.node.process()
-	if err != nil {
+	if !h.memory.Exists() {
 		return 0, nil
 	}
 	n := 0
@@ -166,7 +172,7 @@ func (h pagemapHandle) ReadAt(b []byte, offset int64) (int, error) {
 			break
 		}
 		v := uint64(0)
-		if p.Present(addr) {
+		if h.memory.Present(addr) {
 			v = present
 		}
 		binary.LittleEndian.PutUint64(b[n:], v)

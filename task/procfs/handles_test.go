@@ -50,7 +50,7 @@ func (m *many) open(name string) *textHandle {
 			n.what = e
 		}
 	}
-	return &textHandle{handle: handle{node: n}}
+	return &textHandle{handle: handle{node: n, memory: m}}
 }
 
 // busy is a process with one open file. It counts how often the lines of fdinfo that depend on the kind of the file are generated.
@@ -92,7 +92,7 @@ func TestExtraOnDemand(t *testing.T) {
 	}
 	n.what, n.fd = description, 3
 	b := make([]byte, 100)
-	if size, err := (&textHandle{handle: handle{node: n}}).ReadAt(b, 0); err != nil || !strings.HasSuffix(string(b[:size]), "\nlock:\t1\n") || p.extra != 1 {
+	if size, err := (&textHandle{handle: handle{node: n, memory: p}}).ReadAt(b, 0); err != nil || !strings.HasSuffix(string(b[:size]), "\nlock:\t1\n") || p.extra != 1 {
 		t.Errorf("fdinfo: %q, %v, generated %d times", b[:size], err, p.extra)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"loam/mem"
 )
 
-// MemoryView implements the methods of Process about memory.
+// MemoryView implements Memory for the memory of a process.
 type MemoryView struct {
 	// Borrow returns the memory of the process, and a function that ends its use. It returns nil after the end of the
 	// process.
@@ -16,7 +16,42 @@ type MemoryView struct {
 	Places func() exec.Places
 }
 
-// Sizes implements Process.
+// Pinned implements Process.
+func (w MemoryView) Pinned() Memory {
+	of, leave := w.Borrow()
+	if of != nil {
+		leave()
+	}
+	borrow := w.Borrow
+	w.Borrow = func() (*mem.Map, func()) {
+		m, leave := borrow()
+		if m != nil && m != of {
+			leave()
+			return nil, nil
+		}
+		return m, leave
+	}
+	return w
+}
+
+// Exists implements Memory.
+func (w MemoryView) Exists() bool {
+	m, leave := w.Borrow()
+	if m != nil {
+		leave()
+	}
+	return m != nil
+}
+
+// inMemory is a process with a pinned view of its memory. The methods of Memory hide the methods of the process.
+type inMemory struct {
+	Memory
+	others
+}
+
+type others struct{ Process }
+
+// Sizes implements Memory.
 func (w MemoryView) Sizes(r *Stat) {
 	a, leave := w.Borrow()
 	if a == nil {
@@ -46,7 +81,7 @@ func (w MemoryView) between(from, to uint64) []byte {
 	return b[:w.ReadMemory(b, from)]
 }
 
-// Arguments implements Process. If a program has overwritten the end of its arguments, they are a single string, which may
+// Arguments implements Memory. If a program has overwritten the end of its arguments, they are a single string, which may
 // continue in the environment (setproctitle(3)).
 func (w MemoryView) Arguments() []byte {
 	e := w.Places()
@@ -61,13 +96,13 @@ func (w MemoryView) Arguments() []byte {
 	return b
 }
 
-// Environment implements Process.
+// Environment implements Memory.
 func (w MemoryView) Environment() []byte {
 	e := w.Places()
 	return w.between(e.EnvStart, e.EnvEnd)
 }
 
-// Auxv implements Process.
+// Auxv implements Memory.
 func (w MemoryView) Auxv() []byte {
 	if a, leave := w.Borrow(); a != nil {
 		leave()
@@ -86,12 +121,12 @@ func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
 	return f(a, nil)
 }
 
-// Maps implements Process.
+// Maps implements Memory.
 func (w MemoryView) Maps() []byte {
 	return w.text(func(m *mem.Map, b []byte) []byte { return append(m.AppendMaps(b), mem.Vsyscall...) })
 }
 
-// Smaps implements Process.
+// Smaps implements Memory.
 func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
 	a, leave := w.Borrow()
 	if a == nil {
@@ -104,7 +139,7 @@ func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
 	return text, next
 }
 
-// ReadMemory implements Process.
+// ReadMemory implements Memory.
 func (w MemoryView) ReadMemory(b []byte, addr uint64) (n int) {
 	if a, leave := w.Borrow(); a != nil {
 		defer leave()
@@ -113,7 +148,7 @@ func (w MemoryView) ReadMemory(b []byte, addr uint64) (n int) {
 	return n
 }
 
-// WriteMemory implements Process.
+// WriteMemory implements Memory.
 func (w MemoryView) WriteMemory(b []byte, addr uint64) (n int) {
 	if a, leave := w.Borrow(); a != nil {
 		defer leave()
@@ -122,7 +157,7 @@ func (w MemoryView) WriteMemory(b []byte, addr uint64) (n int) {
 	return n
 }
 
-// Present implements Process.
+// Present implements Memory.
 func (w MemoryView) Present(addr uint64) bool {
 	a, leave := w.Borrow()
 	if a == nil {

@@ -138,10 +138,13 @@ func init() {
 			return info, nil
 		}},
 		{name: "smaps", kind: text, mode: 0o444, guarded: true, part: Process.Smaps},
-		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: ofProcess(func(p Process) []byte {
+		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) {
 			smaps, _ := p.Smaps(0, math.MaxInt)
-			return []byte(rollup(smaps))
-		})},
+			if len(smaps) == 0 {
+				return "", linux.ESRCH
+			}
+			return rollup(smaps), nil
+		}},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
 		{name: "wchan", kind: text, mode: 0o444, text: fixed("0")},
 		{name: "schedstat", kind: text, mode: 0o444, text: plain((*Stat).schedstat)},
@@ -264,9 +267,14 @@ func (n node) Open(fs.Flags) (fs.Handle, error) { return nil, linux.EACCES }
 // OpenFor implements fs.Guarded.
 func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 	p, _, err := n.process()
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
+	}
+	h := handle{node: n, caller: v.Caller, flags: flags}
+	if n.what.guarded { // before the check, because execve(2) may change the process
+		h.memory = p.Pinned()
+	}
+	switch {
 	case n.what.guarded && !p.MayInspect(v.Caller):
 		return nil, linux.EACCES
 	case flags.MayWrite() && n.what.mode&0o200 == 0:
@@ -274,11 +282,11 @@ func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 	}
 	switch n.what.kind {
 	case memory:
-		return memoryHandle{handle{n, v.Caller, flags}}, nil
+		return memoryHandle{h}, nil
 	case pagemap:
-		return pagemapHandle{handle{n, v.Caller, flags}}, nil
+		return pagemapHandle{h}, nil
 	}
-	text := &textHandle{handle: handle{n, v.Caller, flags}}
+	text := &textHandle{handle: h}
 	if tree := p.Tree(); n.what.mounts && tree != nil {
 		return &mountsHandle{text, tree.NewMountAlert()}, nil
 	}

@@ -23,27 +23,16 @@ type Process interface {
 	Threads() []int
 	// Stat returns a snapshot of a thread without the sizes of its memory, and false if there is no such thread.
 	Stat(tid int) (Stat, bool)
-	// Sizes fills in the sizes of the memory. It visits all mapped pages, which may take milliseconds.
-	Sizes(*Stat)
 	// Owner returns the user and group that own the files of the process, and whether it is dumpable (PR_SET_DUMPABLE).
 	Owner() (uid, gid uint32, dumpable bool)
 	// MayInspect reports whether the caller may see information that only the process itself and its debuggers may see
 	// (ptrace(2)).
 	MayInspect(c fs.Caller) bool
 
-	// Arguments, Environment and Auxv return the initial strings and the auxiliary vector, from the memory of the process.
-	Arguments() []byte
-	Environment() []byte
-	Auxv() []byte
-	Maps() []byte
-	// Smaps returns a part of the text of the file smaps, as mem.Map.Smaps does.
-	Smaps(from uint64, size int) (text []byte, next uint64)
-	// ReadMemory and WriteMemory access the memory of the process. They return the number of bytes, which is 0 if the
-	// address is not mapped.
-	ReadMemory(b []byte, addr uint64) int
-	WriteMemory(b []byte, addr uint64) int
-	// Present reports whether the page of the process at an address is in physical memory.
-	Present(addr uint64) bool
+	// Memory is the memory that the process has at the time of each call. Pinned returns the memory that it has now, which is empty as
+	// soon as execve(2) has replaced it. An open file uses this view, because its opener must not access the memory of the new program.
+	Memory
+	Pinned() Memory
 
 	// Descriptors returns the open descriptors in ascending order, and Descriptor describes one. AccessOf returns the flags of one: it
 	// must not look up names, because a name in fd or fdinfo needs it.
@@ -60,6 +49,27 @@ type Process interface {
 	Counts() Counts
 	// Set changes an attribute to the text that a caller has written to its file. Errors: EINVAL, EPERM, EACCES.
 	Set(c fs.Caller, tid int, a Attribute, text string) error
+}
+
+// Memory is the memory of a process.
+type Memory interface {
+	// Exists reports whether the process has the memory: it has not ended.
+	Exists() bool
+	// Sizes fills in the sizes of the memory. It visits all mapped pages, which may take milliseconds.
+	Sizes(*Stat)
+	// Arguments, Environment and Auxv return the initial strings and the auxiliary vector, from the memory of the process.
+	Arguments() []byte
+	Environment() []byte
+	Auxv() []byte
+	Maps() []byte
+	// Smaps returns a part of the text of the file smaps, as mem.Map.Smaps does.
+	Smaps(from uint64, size int) (text []byte, next uint64)
+	// ReadMemory and WriteMemory access the memory of the process. They return the number of bytes, which is 0 if the
+	// address is not mapped.
+	ReadMemory(b []byte, addr uint64) int
+	WriteMemory(b []byte, addr uint64) int
+	// Present reports whether the page of the process at an address is in physical memory.
+	Present(addr uint64) bool
 }
 
 // Link selects a symbolic link in /proc/PID, such as exe or cwd.
