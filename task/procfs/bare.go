@@ -23,6 +23,9 @@ func (Bare) Maps() []byte { return nil }
 // Smaps implements Process.
 func (Bare) Smaps(uint64, int) ([]byte, uint64) { return nil, 0 }
 
+// Rollup implements Process.
+func (Bare) Rollup() []byte { return nil }
+
 // ReadMemory implements Process.
 func (Bare) ReadMemory([]byte, uint64) int { return 0 }
 

@@ -104,6 +104,11 @@ func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
 	return text, next
 }
 
+// Rollup implements Process.
+func (w MemoryView) Rollup() []byte {
+	return w.text(func(m *mem.Map, _ []byte) []byte { return m.Rollup() })
+}
+
 // ReadMemory implements Process.
 func (w MemoryView) ReadMemory(b []byte, addr uint64) (n int) {
 	if a, leave := w.Borrow(); a != nil {

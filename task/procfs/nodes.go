@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,10 +137,13 @@ func init() {
 			return info, nil
 		}},
 		{name: "smaps", kind: text, mode: 0o444, guarded: true, part: Process.Smaps},
-		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: ofProcess(func(p Process) []byte {
-			smaps, _ := p.Smaps(0, math.MaxInt)
-			return []byte(rollup(smaps))
-		})},
+		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) {
+			text := p.Rollup()
+			if text == nil {
+				return "", linux.ESRCH
+			}
+			return string(text), nil
+		}},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
 		{name: "wchan", kind: text, mode: 0o444, text: fixed("0")},
 		{name: "schedstat", kind: text, mode: 0o444, text: plain((*Stat).schedstat)},

@@ -38,6 +38,8 @@ type Process interface {
 	Maps() []byte
 	// Smaps returns a part of the text of the file smaps, as mem.Map.Smaps does.
 	Smaps(from uint64, size int) (text []byte, next uint64)
+	// Rollup returns the text of the file smaps_rollup.
+	Rollup() []byte
 	// ReadMemory and WriteMemory access the memory of the process. They return the number of bytes, which is 0 if the
 	// address is not mapped.
 	ReadMemory(b []byte, addr uint64) int
