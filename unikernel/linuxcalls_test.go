@@ -28,6 +28,9 @@ func TestLinuxRestartableSequences(t *testing.T) { compareC(t, "rseq") }
 // The vsyscall page, wakes of no waiter, far returns, fdinfo and files without a name behave as on Linux.
 func TestLinuxSelftests(t *testing.T) { compareC(t, "selftests") }
 
+// The sums of smaps_rollup and PROCMAP_QUERY are as on Linux.
+func TestLinuxQueries(t *testing.T) { compareC(t, "queries") }
+
 // Memory that mseal(2) has sealed stays as it is, as on Linux.
 func TestLinuxSealedMemory(t *testing.T) { compareC(t, "mseal") }
 

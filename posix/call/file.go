@@ -311,6 +311,8 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(errno)
 	case request >= linux.NS_GET_USERNS && request <= linux.NS_GET_OWNER_UID:
 		return c.namespaceRequest(descriptor, request, a.A3)
+	case request == linux.PROCMAP_QUERY:
+		return fail(c.queryRegion(descriptor, a.A3))
 	case request == linux.FICLONE:
 		return fail(c.clone(fd(a.A3), descriptor))
 	case request == linux.FICLONERANGE:

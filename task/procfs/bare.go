@@ -1,6 +1,9 @@
 package procfs
 
-import "loam/fs"
+import (
+	"loam/abi/linux"
+	"loam/fs"
+)
 
 // Bare implements the methods of Process for a process without memory, descriptors or arguments, like a thread of Linux's kernel.
 type Bare struct{}
@@ -22,6 +25,11 @@ func (Bare) Maps() []byte { return nil }
 
 // Smaps implements Process.
 func (Bare) Smaps(uint64, int) ([]byte, uint64) { return nil, 0 }
+
+// QueryRegion implements Process.
+func (Bare) QueryRegion(*linux.ProcmapQuery, bool) (string, []byte, error) {
+	return "", nil, linux.ESRCH
+}
 
 // Rollup implements Process.
 func (Bare) Rollup() []byte { return nil }

@@ -119,6 +119,18 @@ type mountsHandle struct {
 // Close implements fs.Handle.
 func (h *mountsHandle) Close() error { return h.MountAlert.Close() }
 
+// mapsHandle is the open file maps.
+type mapsHandle struct{ *textHandle }
+
+// QueryRegion implements PROCMAP_QUERY: see Process.
+func (h mapsHandle) QueryRegion(q *linux.ProcmapQuery, wantID bool) (name string, id []byte, err error) {
+	p, _, err := h.node.process()
+	if err != nil {
+		return "", nil, err
+	}
+	return p.QueryRegion(q, wantID)
+}
+
 // memoryHandle is the open file mem: offsets are addresses in the memory of a process.
 type memoryHandle struct{ handle }
 

@@ -281,6 +281,9 @@ func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 		return pagemapHandle{handle{n, v.Caller, flags}}, nil
 	}
 	text := &textHandle{handle: handle{n, v.Caller, flags}}
+	if n.what.name == "maps" {
+		return mapsHandle{text}, nil
+	}
 	if tree := p.Tree(); n.what.mounts && tree != nil {
 		return &mountsHandle{text, tree.NewMountAlert()}, nil
 	}
