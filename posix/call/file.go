@@ -240,9 +240,34 @@ func fcntl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.lockRange(fd(a.A1), cmd, a.A3)
 	case linux.F_SETOWN_EX, linux.F_GETOWN_EX:
 		return c.fileOwner(fd(a.A1), cmd, a.A3)
+	case linux.F_CREATED_QUERY, linux.F_DUPFD_QUERY:
+		return c.query(fd(a.A1), cmd, fd(a.A3))
 	default:
 		return result(c.Process.Fcntl(fd(a.A1), cmd, int(a.A3)))
 	}
+}
+
+// query implements F_CREATED_QUERY, whether the open of fd created the file, and F_DUPFD_QUERY, whether fd and other share an
+// open file description. Errors: EBADF.
+func (c Caller) query(fd, cmd, other int) (uint64, linux.Errno) {
+	o := c.Process.Opened(fd)
+	if o == nil {
+		return fail(linux.EBADF)
+	}
+	var yes bool
+	if cmd == linux.F_DUPFD_QUERY {
+		p := c.Process.Opened(other)
+		if p == nil {
+			return fail(linux.EBADF)
+		}
+		yes = o == p
+	} else if f, ok := o.File.(interface{ Created() bool }); ok {
+		yes = f.Created()
+	}
+	if yes {
+		return 1, 0
+	}
+	return 0, 0
 }
 
 // fileOwner implements F_SETOWN_EX and F_GETOWN_EX, whose argument is the address of a struct f_owner_ex.

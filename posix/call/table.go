@@ -15,7 +15,7 @@ const (
 	fewSockets    = "supported address families: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route and sock_diag), AF_PACKET; other families return EAFNOSUPPORT"
 	fewOptions    = "supported options: the options in posix/socket/socket.go, in posix/packet/option.go, and in tcpoption.go, udpoption.go, rawsocket.go and sourcefilter.go of posix/inet; other options return ENOPROTOOPT"
 	filesOfTree   = "only files of the file tree; other files, such as pipes and sockets, return EBADF"
-	fewFcntls     = "supported commands: F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE and F_GETLEASE (their signals only for Linux programs in ring 3), F_NOTIFY with no events; other commands return EINVAL"
+	fewFcntls     = "supported commands: F_DUPFD, F_DUPFD_CLOEXEC, F_DUPFD_QUERY, F_CREATED_QUERY, F_GETFD, F_SETFD, F_GETFL, F_SETFL, locks, seals, F_GETPIPE_SZ, F_SETPIPE_SZ, F_SETOWN, F_SETOWN_EX, F_SETSIG, F_SETLEASE and F_GETLEASE (their signals only for Linux programs in ring 3), F_NOTIFY with no events; other commands return EINVAL"
 	onlyGrows     = "for files in memory, the call reserves no space"
 	fromTree      = "the source must be a file of a file system; for other sources the call returns EINVAL, and programs then use read and write"
 	mapsOfFile    = "a private mapping of a file is a copy; all shared mappings of a file have the same address and the rights of the file, and MAP_FIXED is not supported for them"

@@ -1,5 +1,5 @@
-// Calls of Linux 6.3 and later that the selftests of Linux use: the lines of /proc/PID/smaps_rollup, and PROCMAP_QUERY
-// (include/uapi/linux/fs.h).
+// Calls of Linux 6.3 and later that the selftests of Linux use: the lines of /proc/PID/smaps_rollup, PROCMAP_QUERY
+// (include/uapi/linux/fs.h), F_DUPFD_QUERY and F_CREATED_QUERY.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -213,6 +213,35 @@ static void errors(void) {
 	close(fd);
 }
 
+// created prints whether the open of a descriptor has created its file.
+static void created(const char *what, int fd) { printf("%s: %d\n", what, fcntl(fd, 1028, 0)); }
+
+static void files(void) {
+	char dir[] = "/tmp/queries-XXXXXX", path[64], link[64];
+	mkdtemp(dir);
+	sprintf(path, "%s/file", dir);
+	sprintf(link, "%s/link", dir);
+	int first = open(path, O_CREAT | O_RDWR, 0600), second = open(path, O_CREAT | O_RDWR, 0600), copy = dup(first), pathOnly = open(path, O_PATH);
+	created("new", first);
+	created("existing", second);
+	created("copy", copy);
+	created("path", pathOnly);
+	created("closed", 99);
+	unlink(path);
+	created("exclusive", open(path, O_CREAT | O_EXCL | O_WRONLY, 0600));
+	unlink(path);
+	symlink("file", link);
+	created("through a link", open(link, O_CREAT | O_WRONLY, 0600));
+	created("temporary", open(dir, O_TMPFILE | O_RDWR, 0600));
+	created("memory", memfd_create("x", 0));
+	unlink(path);
+	unlink(link);
+	rmdir(dir);
+	printf("same file: %d %d", fcntl(first, 1027, copy), fcntl(first, 1027, second));
+	printf(" %d %d", fcntl(pathOnly, 1027, pathOnly), fcntl(first, 1027, 99));
+	printf(" %s\n", said(-1));
+}
+
 int main(void) {
 	setvbuf(stdout, 0, _IONBF, 0);
 	rollup();
@@ -220,5 +249,6 @@ int main(void) {
 	regions();
 	own();
 	errors();
+	files();
 	return 0;
 }
