@@ -354,13 +354,13 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		})
 	case request == linux.SIOCGIFCONF:
 		return fail(c.interfaceList(descriptor, a.A3))
-	case posix.ReturnsInt(request):
+	case returnsInt(request):
 		n, errno := c.Process.Ioctl(descriptor, request, 0)
 		if errno == 0 {
 			errno = c.writeUint32(a.A3, uint32(n))
 		}
 		return fail(errno)
-	case !posix.TakesInt(request): // a request whose argument is not a pointer to an int
+	case !takesInt(request): // a request whose argument is not a pointer to an int
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}
@@ -369,6 +369,24 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		_, errno = c.Process.Ioctl(descriptor, request, int(int32(n)))
 	}
 	return fail(errno)
+}
+
+// returnsInt reports whether a request stores an int at the address of its argument and does not read it.
+func returnsInt(request int) bool {
+	switch request {
+	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP, linux.RNDGETENTCNT:
+		return true
+	}
+	return false
+}
+
+// takesInt reports whether a request reads an int at the address of its argument.
+func takesInt(request int) bool {
+	switch request {
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIOSETOWN, linux.SIOCSPGRP:
+		return true
+	}
+	return false
 }
 
 // clone returns the error of a request that makes two files share content. No file system of Loam can do this. A copy of no bytes

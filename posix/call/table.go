@@ -11,7 +11,7 @@ const (
 	noSignalMask  = "in a Go program, signals do not interrupt the call, and the signal mask is ignored"
 	noDirect      = "O_DIRECT has no effect on files in memory"
 	fewIoctls     = "supported requests: FIONREAD, FIONBIO, FIOASYNC, FIOSETOWN, FIOGETOWN, FIOCLEX, FIONCLEX, SIOCOUTQ, SIOCATMARK, EXT4_IOC_RESIZE_FS, BLKGETSIZE64, BLKGETSIZE, BLKBSZGET, BLKSSZGET, BLKPBSZGET, BLKROGET, RNDGETENTCNT, PROCMAP_QUERY (for processes in ring 3), requests of ioctl_tty(2) (for a terminal of the host only settings and size; TIOCSTI returns EIO), and requests of netdevice(7) that read properties of an interface; FICLONE and FICLONERANGE return EOPNOTSUPP, other requests ENOTTY"
-	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
+	fewControls   = "supported control messages: SCM_RIGHTS, SCM_CREDENTIALS, SCM_PIDFD (of processes in ring 3), IP_PKTINFO, IP_TTL, IP_TOS, IP_ORIGDSTADDR and their IPv6 equivalents, SO_TIMESTAMP, SO_TIMESTAMPNS, PACKET_AUXDATA; MSG_OOB only on TCP; MSG_ERRQUEUE only on datagram sockets"
 	fewSockets    = "supported address families: AF_INET and AF_INET6 (TCP, UDP, ping, raw), AF_UNIX, AF_NETLINK (route and sock_diag), AF_PACKET; other families return EAFNOSUPPORT"
 	fewOptions    = "supported options: the options in posix/socket/socket.go, in posix/packet/option.go, and in tcpoption.go, udpoption.go, rawsocket.go and sourcefilter.go of posix/inet; other options return ENOPROTOOPT"
 	filesOfTree   = "only files of the file tree; other files, such as pipes and sockets, return EBADF"

@@ -4,10 +4,14 @@ import (
 	"encoding/binary"
 
 	"loam/abi/linux"
+	"loam/posix/file"
 )
 
-// Credentials is struct ucred (unix(7)).
-type Credentials struct{ PID, UID, GID int32 }
+// Credentials is struct ucred (unix(7)), and the process.
+type Credentials struct {
+	PID, UID, GID int32
+	Process       file.Watched // nil: unknown, or a Go program
+}
 
 // Unknown are the credentials of a sender that is not known: no process, and the overflow IDs of Linux (user_namespaces(7)).
 var Unknown = Credentials{UID: 65534, GID: 65534}
@@ -15,7 +19,7 @@ var Unknown = Credentials{UID: 65534, GID: 65534}
 // ParseCredentials decodes a struct ucred of at least linux.SizeofUcred bytes.
 func ParseCredentials(b []byte) Credentials {
 	word := func(at int) int32 { return int32(binary.NativeEndian.Uint32(b[at:])) }
-	return Credentials{word(0), word(4), word(8)}
+	return Credentials{PID: word(0), UID: word(4), GID: word(8)}
 }
 
 // Value encodes a struct ucred.
