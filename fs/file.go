@@ -15,7 +15,11 @@ type Opening struct {
 	handle Handle // the open file; nil for a directory, and with PathOnly
 	kept   Handle // with PathOnly, keeps a Lasting file after its last name is removed; nil: none
 	asked  Flags  // the flags of the open
+	made   bool   // the open has created the file
 }
+
+// Created reports whether the open has created the file (F_CREATED_QUERY).
+func (o *Opening) Created() bool { return o.made }
 
 // File is an open file description, which descriptors made by dup(2) share. Several goroutines may use
 // it. Calls that use the offset are serialized.

@@ -153,7 +153,7 @@ func (v *View) create(o *Opening, t target, flags Flags, mode Mode) error {
 	if err != nil {
 		return err
 	}
-	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), asked: flags}
+	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), asked: flags, made: true}
 	if o.handle, err = node.Open(flags); err != nil {
 		return err
 	}

@@ -41,4 +41,5 @@ type Label struct {
 	Path         string // path of the file, or a name such as "[vdso]"
 	Major, Minor uint32
 	Inode        uint64
+	Memory       bool // the object is in memory and has no storage, like a file of tmpfs
 }

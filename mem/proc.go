@@ -47,6 +47,12 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 	if r.has(SharedRegion) {
 		sharing = 's'
 	}
+	l.Path = strings.ReplaceAll(m.name(r, l), "\n", `\012`)
+	return r.appendColumns(b, sharing, offset, l)
+}
+
+// appendColumns appends a line of /proc/PID/maps. The path of the label is the last column, if it is not empty.
+func (r *Region) appendColumns(b []byte, sharing byte, offset uint64, l Label) []byte {
 	begin := len(b)
 	b = appendNumber(b, r.start, 16, '0', 8)
 	b = appendNumber(append(b, '-'), r.end, 16, '0', 8)
@@ -55,11 +61,11 @@ func (m *Map) appendLine(b []byte, r *Region) []byte {
 	b = appendNumber(append(b, ' '), uint64(l.Major), 16, '0', 2)
 	b = appendNumber(append(b, ':'), uint64(l.Minor), 16, '0', 2)
 	b = append(strconv.AppendUint(append(b, ' '), l.Inode, 10), ' ')
-	if name := m.name(r, l); name != "" {
+	if l.Path != "" {
 		for len(b)-begin < nameColumn {
 			b = append(b, ' ')
 		}
-		b = append(b, strings.ReplaceAll(name, "\n", `\012`)...)
+		b = append(b, l.Path...)
 	}
 	return append(b, '\n')
 }
@@ -91,7 +97,15 @@ func (m *Map) name(r *Region, l Label) string {
 // share holds numbers of pages of a region, as /proc/PID/smaps classifies them.
 type share struct {
 	private, shared, anonymous, big uint64
+	file, memory                    uint64 // pages of objects; memory: if the object is in memory (Label.Memory)
+	locked                          uint64
 	eligible                        uint64 // 1 if page faults may use blocks in the region
+}
+
+// add adds the numbers of pages of another region.
+func (s *share) add(t share) {
+	s.private, s.shared, s.anonymous, s.big = s.private+t.private, s.shared+t.shared, s.anonymous+t.anonymous, s.big+t.big
+	s.file, s.memory, s.locked = s.file+t.file, s.memory+t.memory, s.locked+t.locked
 }
 
 // Smaps returns a part of the text of /proc/PID/smaps: the regions from address from on, until the text has at least size
@@ -108,9 +122,30 @@ func (m *Map) Smaps(from uint64, size int) (text []byte, next uint64) {
 			return text, r.start
 		}
 		text = m.appendLine(text, r)
-		text = append(r.appendLetters(r.appendUse(text, m.usage(r))), '\n')
+		s := m.usage(r)
+		text = r.appendEligible(s.append(r.appendSizes(text), false), s)
+		text = append(r.appendLetters(text), '\n')
 	}
 	return text, 0
+}
+
+// Rollup returns the text of /proc/PID/smaps_rollup: the numbers of all regions together.
+func (m *Map) Rollup() []byte {
+	var (
+		whole Region
+		sum   share
+	)
+	m.lock()
+	defer m.unlock()
+	m.regions.each(func(r *Region) bool {
+		if whole.end == 0 {
+			whole.start = r.start
+		}
+		whole.end = r.end
+		sum.add(m.usage(r))
+		return true
+	})
+	return sum.append(whole.appendColumns(nil, 'p', 0, Label{Path: "[rollup]"}), true)
 }
 
 // usage counts the pages of a region. For private memory it visits the pages in the table; for an object it visits
@@ -133,31 +168,57 @@ func (m *Map) usage(r *Region) (s share) {
 			}
 		})
 	}
-	if r.object == nil {
-		return s
-	}
-	for n := first; n < last; n++ {
-		if p, _ := m.private.get(n); (p == 0 || !r.private()) && r.object.Peek(r.index(n<<PageShift)) != 0 {
-			s.shared++
+	if r.object != nil {
+		n := &s.file
+		if r.object.Label().Memory {
+			n = &s.memory
 		}
+		*n = m.peeked(r)
+		s.shared += *n
+	}
+	if r.has(Locked) {
+		s.locked = s.private + s.shared
 	}
 	return s
 }
 
-// appendUse appends the lines of a region in smaps, except for the first line and the flags at the end.
-func (r *Region) appendUse(b []byte, s share) []byte {
-	const kB = PageSize >> 10
-	row := func(name string, n uint64) {
-		const columns = 24 // of the name, the colon and the number
-		b = append(append(b, name...), ':')
-		b = append(appendNumber(b, n, 10, ' ', columns-len(name)-1), " kB\n"...)
+// peeked counts the pages of a region that are present in its object, and that no private page replaces.
+func (m *Map) peeked(r *Region) (count uint64) {
+	for n := r.start >> PageShift; n < r.end>>PageShift; n++ {
+		if p, _ := m.private.get(n); (p == 0 || !r.private()) && r.object.Peek(r.index(n<<PageShift)) != 0 {
+			count++
+		}
 	}
-	row("Size", r.size()>>10)
-	row("KernelPageSize", kB)
-	row("MMUPageSize", kB)
+	return count
+}
+
+const kB = PageSize >> 10 // size of a page
+
+// appendRow appends a line of smaps.
+func appendRow(b []byte, name string, n uint64) []byte {
+	const columns = 24 // of the name, the colon and the number
+	b = append(append(b, name...), ':')
+	return append(appendNumber(b, n, 10, ' ', columns-len(name)-1), " kB\n"...)
+}
+
+// appendSizes appends the lines of a region in smaps that precede the numbers of pages.
+func (r *Region) appendSizes(b []byte) []byte {
+	b = appendRow(b, "Size", r.size()>>10)
+	b = appendRow(b, "KernelPageSize", kB)
+	return appendRow(b, "MMUPageSize", kB)
+}
+
+// append appends the numbers of pages. smaps_rollup has three lines that smaps has not.
+func (s *share) append(b []byte, rollup bool) []byte {
+	row := func(name string, n uint64) { b = appendRow(b, name, n) }
 	row("Rss", (s.private+s.shared)*kB)
-	row("Pss", (s.private+s.shared/2)*kB)
+	row("Pss", s.private*kB+s.shared*kB/2)
 	row("Pss_Dirty", s.private*kB)
+	if rollup {
+		row("Pss_Anon", s.private*kB+(s.shared-s.file-s.memory)*kB/2)
+		row("Pss_File", s.file*kB/2)
+		row("Pss_Shmem", s.memory*kB/2)
+	}
 	row("Shared_Clean", s.shared*kB)
 	row("Shared_Dirty", 0)
 	row("Private_Clean", 0)
@@ -172,11 +233,12 @@ func (r *Region) appendUse(b []byte, s share) []byte {
 	}
 	row("Swap", 0)
 	row("SwapPss", 0)
-	locked := uint64(0)
-	if r.has(Locked) {
-		locked = (s.private + s.shared) * kB
-	}
-	row("Locked", locked)
+	row("Locked", s.locked*kB)
+	return b
+}
+
+// appendEligible appends the line THPeligible, and the begin of the line of flags.
+func (r *Region) appendEligible(b []byte, s share) []byte {
 	b = appendNumber(append(b, "THPeligible:    "...), s.eligible, 10, ' ', 8)
 	return append(b, "\nVmFlags: "...)
 }
@@ -187,7 +249,9 @@ const Vsyscall = "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0       
 // AppendVsyscall appends the lines of the vsyscall page in /proc/PID/smaps.
 func AppendVsyscall(b []byte) []byte {
 	r := Region{end: PageSize} // only the size counts
-	return append(r.appendUse(append(b, Vsyscall...), share{}), "ex \n"...)
+	s := share{}
+	b = s.append(r.appendSizes(append(b, Vsyscall...)), false)
+	return append(r.appendEligible(b, s), "ex \n"...)
 }
 
 // appendLetters appends the two-letter codes of smaps' VmFlags.

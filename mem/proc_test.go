@@ -162,6 +162,18 @@ func TestText(t *testing.T) {
 			t.Errorf("smaps has no %q in\n%s", line, section)
 		}
 	}
+	const sums = `00400000-7ffffffff000 ---p 00000000 00:00 0                              [rollup]
+Rss:                   8 kB
+Pss:                   6 kB
+Pss_Dirty:             4 kB
+Pss_Anon:              6 kB
+Pss_File:              0 kB
+Pss_Shmem:             0 kB
+Shared_Clean:          4 kB
+`
+	if got := string(m.Rollup()); !strings.HasPrefix(got, sums) || strings.Contains(got, "Size:") || !strings.HasSuffix(got, "\nLocked:                0 kB\n") {
+		t.Errorf("smaps_rollup:\n%s", got)
+	}
 	var parts []byte
 	part, at := m.Smaps(0, 1)
 	if len(part) >= len(smaps) {

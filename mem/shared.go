@@ -135,7 +135,7 @@ func (s *Shared) Label() Label {
 	if s.label != nil {
 		return s.label()
 	}
-	return Label{Path: "/dev/zero (deleted)", Minor: 1}
+	return Label{Path: "/dev/zero (deleted)", Minor: 1, Memory: true}
 }
 
 // Mappers counts, for each map, the regions that map an object. The object's lock guards it.

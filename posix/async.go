@@ -16,6 +16,8 @@ type FileSignals interface {
 	SignalOwner(to file.Owner, signal int, code int32, band uint64, fd int)
 	// HasOwner reports whether a thread, process or process group exists.
 	HasOwner(kind, id int32) bool
+	// Watched returns the process with an ID, or nil.
+	Watched(pid int32) Watched
 }
 
 // Values of si_code in signals about files, and the poll events that si_band reports for each (sigaction(2)).

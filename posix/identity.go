@@ -112,7 +112,7 @@ func (p *Process) sender() Credentials {
 		return p.credentials
 	}
 	s := p.Identity()
-	return Credentials{PID: p.credentials.PID, UID: int32(s.UID), GID: int32(s.GID)}
+	return Credentials{PID: p.credentials.PID, UID: int32(s.UID), GID: int32(s.GID), Process: p.credentials.Process}
 }
 
 // claimed returns the credentials in an SCM_CREDENTIALS message of the caller. Errors: EPERM, ESRCH.
@@ -125,6 +125,9 @@ func (p *Process) claimed(ucred []byte) (Credentials, Errno) {
 	case c.PID != p.credentials.PID && ok && !s.HasOwner(linux.F_OWNER_PID, c.PID) && !s.HasOwner(linux.F_OWNER_TID, c.PID):
 		return c, linux.ESRCH
 	}
+	if c.Process = p.credentials.Process; c.PID != p.credentials.PID && ok {
+		c.Process = s.Watched(c.PID)
+	}
 	return c, 0
 }
 
@@ -134,5 +137,5 @@ func (p *Process) Credentials() Credentials {
 		return p.credentials
 	}
 	s := p.Identity()
-	return Credentials{PID: p.credentials.PID, UID: int32(s.EUID), GID: int32(s.EGID)}
+	return Credentials{PID: p.credentials.PID, UID: int32(s.EUID), GID: int32(s.EGID), Process: p.credentials.Process}
 }

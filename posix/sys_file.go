@@ -376,24 +376,6 @@ func (p *Process) Ioctl(fd, request, arg int) (int, Errno) {
 	return 0, linux.ENOTTY
 }
 
-// ReturnsInt reports whether a request stores an int at the address of its argument and does not read it.
-func ReturnsInt(request int) bool {
-	switch request {
-	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP, linux.RNDGETENTCNT:
-		return true
-	}
-	return false
-}
-
-// TakesInt reports whether a request reads an int at the address of its argument.
-func TakesInt(request int) bool {
-	switch request {
-	case linux.FIONBIO, linux.FIOASYNC, linux.FIOSETOWN, linux.SIOCSPGRP:
-		return true
-	}
-	return false
-}
-
 // prepareWrite is called before n bytes are written to a file. Errors: EPERM and EBADF if the file checks its writer at each write.
 func (p *Process) prepareWrite(o file.File, n int) Errno {
 	f, ok := o.(*treeFile)

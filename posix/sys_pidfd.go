@@ -7,12 +7,7 @@ import (
 
 // InstallProcess allocates a descriptor for a process, with FD_CLOEXEC. flags may contain O_NONBLOCK. Errors: EMFILE.
 func (p *Process) InstallProcess(of Watched, flags int) (int, Errno) {
-	f := event.NewProcess(of)
-	fd, errno := p.install(f, flags&linux.O_NONBLOCK|linux.O_CLOEXEC)
-	if errno == 0 {
-		f.Watch()
-	}
-	return fd, errno
+	return p.install(event.NewProcess(of), flags&linux.O_NONBLOCK|linux.O_CLOEXEC)
 }
 
 // CloseProcess closes a descriptor that InstallProcess has allocated for a process. It does nothing if another thread has

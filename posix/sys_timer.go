@@ -59,5 +59,9 @@ func (p *Process) timerFD(fd int) (*timer.File, Errno) {
 // Timers returns the timers of the process that send signals.
 func (p *Process) Timers() *timer.Set { return &p.timers }
 
-// SetTimers sets how timers of a child process send signals and read clocks of CPU time. It is called before the child runs.
-func (p *Process) SetTimers(s Sender, cpu timer.CPUClock) { p.timers.SetOwner(s, cpu) }
+// SetOwner sets the process that owns a child (pidfds name it), and how timers of the child send signals and read clocks of CPU
+// time. It is called before the child runs.
+func (p *Process) SetOwner(of Watched, s Sender, cpu timer.CPUClock) {
+	p.credentials.Process = of
+	p.timers.SetOwner(s, cpu)
+}

@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -72,6 +73,16 @@ func (g groups) signalOwner(to file.Owner, n int, code int32, band uint64, fd in
 			send(p, nil)
 		}
 	}
+}
+
+// Watched implements posix.FileSignals.
+func (g groups) Watched(pid int32) posix.Watched {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p := cmp.Or(g.processes[family.PID(pid)], g.zombies[family.PID(pid)]); p != nil {
+		return p
+	}
+	return nil
 }
 
 // HasOwner implements posix.FileSignals.

@@ -5,6 +5,7 @@ import (
 	"loam/task/frame"
 	"loam/task/rseq"
 	"loam/task/signal"
+	"loam/task/trap"
 )
 
 // Handlers of signals: how a thread enters and leaves them. Package frame has the layout of the stack.
@@ -76,5 +77,8 @@ func (t *Task) sigreturn() {
 	t.signals.SetMask(c.Mask())
 	if t.signals.Deliverable() {
 		t.alerted.Store(true)
+	}
+	if !c.Selectors(t.registers) {
+		t.force(trap.Exception(t.registers))
 	}
 }

@@ -114,7 +114,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 func (h *Host) newborn(p *Process) *Task {
 	s := p.system
 	p.posix = h.config.Process.Fork(int32(p.node.PID), 0)
-	p.posix.SetTimers(p.sendTimer, p.cpuTime)
+	p.posix.SetOwner(p, p.sendTimer, p.cpuTime)
 	v := p.posix.View()
 	if place, err := v.Lookup(v.Root, h.config.Executable, true); err == nil {
 		p.exe = executed{path: h.config.Executable, place: place}

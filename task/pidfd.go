@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"slices"
 
 	"loam/abi/linux"
@@ -8,6 +9,7 @@ import (
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
+	"loam/posix/file"
 	"loam/task/clone"
 	"loam/task/family"
 	"loam/task/mount"
@@ -80,18 +82,8 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// OnEnd implements posix.Watched.
-func (p *Process) OnEnd(f func()) {
-	p.system.mu.Lock()
-	ended := p.Ended()
-	if !ended {
-		p.onEnd = append(p.onEnd, f)
-	}
-	p.system.mu.Unlock()
-	if ended {
-		f()
-	}
-}
+// Ends implements posix.Watched.
+func (p *Process) Ends() *file.Queue { return &p.ends }
 
 // exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller holds System.mu.
 func (p *Process) exists() bool {
@@ -131,10 +123,7 @@ func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, linux.EINVAL
 	}
 	s.mu.Lock()
-	p := s.processes[pid]
-	if p == nil {
-		p = s.zombies[pid]
-	}
+	p := cmp.Or(s.processes[pid], s.zombies[pid])
 	thread := s.tasks[pid] != nil
 	s.mu.Unlock()
 	switch {

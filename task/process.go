@@ -8,6 +8,7 @@ import (
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/credential"
+	"loam/posix/file"
 	"loam/task/account"
 	"loam/task/core"
 	"loam/task/family"
@@ -61,7 +62,7 @@ type Process struct {
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
 	persona        atomic.Uint32 // value of personality(2)
-	onEnd          []func()      // functions that are called at the end of the process, with System.mu held
+	ends           file.Queue    // of pidfds: notified at the end of the process
 	dump           *core.Dump    // the core dump that a thread prepares or saves; nil if none does
 	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
 
@@ -198,10 +199,7 @@ func (p *Process) ended() {
 		s.sendGroup(group, signal.Info{Signal: linux.SIGCONT, Code: signal.CodeKernel})
 	}
 	close(p.done)
-	for _, f := range p.onEnd {
-		f()
-	}
-	p.onEnd = nil
+	p.ends.Notify(file.PollIn)
 }
 
 func pidOf(p *family.Process) family.PID {

@@ -28,6 +28,15 @@ func TestLinuxRestartableSequences(t *testing.T) { compareC(t, "rseq") }
 // The vsyscall page, wakes of no waiter, far returns, fdinfo and files without a name behave as on Linux.
 func TestLinuxSelftests(t *testing.T) { compareC(t, "selftests") }
 
+// The sums of smaps_rollup and PROCMAP_QUERY are as on Linux.
+func TestLinuxQueries(t *testing.T) { compareC(t, "queries") }
+
+// Unix sockets pass pidfds of senders and peers as on Linux: SO_PASSPIDFD and SO_PEERPIDFD.
+func TestLinuxPassedProcesses(t *testing.T) {
+	asRoot(t, "only root sends messages in the name of another process")
+	compareC(t, "passpidfd")
+}
+
 // Memory that mseal(2) has sealed stays as it is, as on Linux.
 func TestLinuxSealedMemory(t *testing.T) { compareC(t, "mseal") }
 

@@ -67,6 +67,9 @@ var structures = []structure{
 	structureOf(fileHeaders, "struct open_how", SizeofOpenHow, nil, ParseOpenHow, "Flags:flags Mode:mode Resolve:resolve"),
 	structureOf(fileHeaders, "struct pollfd", SizeofPollFD, (*PollFD).Put, ParsePollFD, "FD:fd Events:events Revents:revents"),
 	structureOf(fileHeaders, "struct epoll_event", SizeofEpollEvent, (*EpollEvent).Put, ParseEpollEvent, "Events:events Data:data.u64"),
+	structureOf("testdata/newer.h", "struct procmap_query", SizeofProcmapQuery, (*ProcmapQuery).Put, ParseProcmapQuery,
+		`Size:size QueryFlags:query_flags QueryAddr:query_addr Start:vma_start End:vma_end Flags:vma_flags PageSize:vma_page_size Offset:vma_offset
+		Inode:inode Major:dev_major Minor:dev_minor NameSize:vma_name_size BuildIDSize:build_id_size NameAddr:vma_name_addr BuildIDAddr:build_id_addr`),
 	structureOf("asm/termbits.h", "struct termios2", SizeofTermios2, (*Termios).Put, ParseTermios,
 		`Input:c_iflag Output:c_oflag Control:c_cflag Local:c_lflag Discipline:c_line InSpeed:c_ispeed OutSpeed:c_ospeed `+
 			"Chars.0:c_cc[0] Chars.1:c_cc[1] Chars.4:c_cc[VEOF] Chars.18:c_cc[NCCS-1]"),

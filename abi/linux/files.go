@@ -38,6 +38,8 @@ const (
 	F_ADD_SEALS         = 0x409
 	F_DUPFD             = 0
 	F_DUPFD_CLOEXEC     = 0x406
+	F_DUPFD_QUERY       = 0x403
+	F_CREATED_QUERY     = 0x404
 	F_GETFD             = 1
 	F_GETFL             = 3
 	F_GETLK             = 5

@@ -49,6 +49,7 @@ const (
 	PACKET_VERSION         = 10
 
 	SCM_CREDENTIALS = 2
+	SCM_PIDFD       = 4
 	SCM_RIGHTS      = 1
 	SCM_TIMESTAMP   = 29
 	SCM_TIMESTAMPNS = 35
@@ -103,9 +104,11 @@ const (
 	SO_NO_CHECK                = 11
 	SO_OOBINLINE               = 10
 	SO_PASSCRED                = 0x10
+	SO_PASSPIDFD               = 76
 	SO_PASSSEC                 = 34
 	SO_PEEK_OFF                = 42
 	SO_PEERCRED                = 17
+	SO_PEERPIDFD               = 77
 	SO_PRIORITY                = 12
 	SO_PROTOCOL                = 38
 	SO_RCVBUF                  = 8

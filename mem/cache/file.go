@@ -73,7 +73,9 @@ func (f *File) Size() int64 {
 func (f *File) Label() mem.Label {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.label
+	l := f.label
+	l.Memory = f.pager == nil
+	return l
 }
 
 // Attach implements mem.Object.

@@ -240,9 +240,34 @@ func fcntl(c Caller, a Args) (uint64, linux.Errno) {
 		return c.lockRange(fd(a.A1), cmd, a.A3)
 	case linux.F_SETOWN_EX, linux.F_GETOWN_EX:
 		return c.fileOwner(fd(a.A1), cmd, a.A3)
+	case linux.F_CREATED_QUERY, linux.F_DUPFD_QUERY:
+		return c.query(fd(a.A1), cmd, fd(a.A3))
 	default:
 		return result(c.Process.Fcntl(fd(a.A1), cmd, int(a.A3)))
 	}
+}
+
+// query implements F_CREATED_QUERY, whether the open of fd created the file, and F_DUPFD_QUERY, whether fd and other share an
+// open file description. Errors: EBADF.
+func (c Caller) query(fd, cmd, other int) (uint64, linux.Errno) {
+	o := c.Process.Opened(fd)
+	if o == nil {
+		return fail(linux.EBADF)
+	}
+	var yes bool
+	if cmd == linux.F_DUPFD_QUERY {
+		p := c.Process.Opened(other)
+		if p == nil {
+			return fail(linux.EBADF)
+		}
+		yes = o == p
+	} else if f, ok := o.File.(interface{ Created() bool }); ok {
+		yes = f.Created()
+	}
+	if yes {
+		return 1, 0
+	}
+	return 0, 0
 }
 
 // fileOwner implements F_SETOWN_EX and F_GETOWN_EX, whose argument is the address of a struct f_owner_ex.
@@ -311,6 +336,8 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		return fail(errno)
 	case request >= linux.NS_GET_USERNS && request <= linux.NS_GET_OWNER_UID:
 		return c.namespaceRequest(descriptor, request, a.A3)
+	case request == linux.PROCMAP_QUERY:
+		return fail(c.queryRegion(descriptor, a.A3))
 	case request == linux.FICLONE:
 		return fail(c.clone(fd(a.A3), descriptor))
 	case request == linux.FICLONERANGE:
@@ -327,13 +354,13 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		})
 	case request == linux.SIOCGIFCONF:
 		return fail(c.interfaceList(descriptor, a.A3))
-	case posix.ReturnsInt(request):
+	case returnsInt(request):
 		n, errno := c.Process.Ioctl(descriptor, request, 0)
 		if errno == 0 {
 			errno = c.writeUint32(a.A3, uint32(n))
 		}
 		return fail(errno)
-	case !posix.TakesInt(request): // a request whose argument is not a pointer to an int
+	case !takesInt(request): // a request whose argument is not a pointer to an int
 		_, errno := c.Process.Ioctl(descriptor, request, 0)
 		return fail(errno)
 	}
@@ -342,6 +369,24 @@ func ioctl(c Caller, a Args) (uint64, linux.Errno) {
 		_, errno = c.Process.Ioctl(descriptor, request, int(int32(n)))
 	}
 	return fail(errno)
+}
+
+// returnsInt reports whether a request stores an int at the address of its argument and does not read it.
+func returnsInt(request int) bool {
+	switch request {
+	case linux.FIONREAD, linux.SIOCOUTQ, linux.SIOCATMARK, linux.FIOGETOWN, linux.SIOCGPGRP, linux.RNDGETENTCNT:
+		return true
+	}
+	return false
+}
+
+// takesInt reports whether a request reads an int at the address of its argument.
+func takesInt(request int) bool {
+	switch request {
+	case linux.FIONBIO, linux.FIOASYNC, linux.FIOSETOWN, linux.SIOCSPGRP:
+		return true
+	}
+	return false
 }
 
 // clone returns the error of a request that makes two files share content. No file system of Loam can do this. A copy of no bytes

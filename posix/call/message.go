@@ -204,9 +204,21 @@ func (c Caller) putControl(h linux.Msghdr, r posix.Received) (n, truncated int, 
 		left := max(room-len(b)-linux.SizeofCmsghdr, 0)
 		isRights := m.Level == linux.SOL_SOCKET && m.Type == linux.SCM_RIGHTS
 		all := true
-		if isRights {
+		switch {
+		case isRights:
 			all = c.Process.InstallPassed(&m, left/sizeofDescriptor, r.Flags&linux.MSG_CMSG_CLOEXEC != 0)
 			installed = append(installed, m.Data...)
+		case m.Process != nil && left < sizeofDescriptor:
+			truncated = linux.MSG_CTRUNC
+			continue
+		case m.Process != nil:
+			fd, errno := c.Process.InstallProcess(m.Process, 0)
+			if errno == 0 {
+				installed = le.AppendUint32(installed, uint32(fd))
+			} else {
+				fd = -int(errno) // as on Linux
+			}
+			m.Data = le.AppendUint32(nil, uint32(fd))
 		}
 		data := m.Data[:min(left, len(m.Data))]
 		if !all || len(data) < len(m.Data) {

@@ -3,6 +3,7 @@ package call
 import (
 	"loam/abi/linux"
 	"loam/posix"
+	"loam/posix/file"
 	"loam/posix/socket"
 )
 
@@ -152,6 +153,9 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 	case int32(room) < 0:
 		return fail(linux.EINVAL)
 	}
+	if number(a.A2) == linux.SOL_SOCKET && number(a.A3) == linux.SO_PEERPIDFD {
+		return fail(c.peerProcess(fd(a.A1), a.A4, a.A5, room))
+	}
 	value, errno := c.option(a, int(room))
 	if errno != 0 {
 		return fail(errno)
@@ -161,6 +165,30 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 		errno = c.writeUint32(a.A5, uint32(len(value)))
 	}
 	return fail(errno)
+}
+
+// peerProcess implements SO_PEERPIDFD: it stores a new pidfd at an address, in at most room bytes, and the size at another.
+// Errors: ENODATA, EMFILE.
+func (c Caller) peerProcess(fd int, addr, size uint64, room uint32) linux.Errno {
+	var p file.Watched
+	if s, ok := c.Process.Opened(fd).File.(interface{ PeerProcess() file.Watched }); ok {
+		p = s.PeerProcess()
+	}
+	if p == nil {
+		return linux.ENODATA
+	}
+	n, errno := c.Process.InstallProcess(p, 0)
+	if errno != 0 {
+		return errno
+	}
+	room = min(room, sizeofDescriptor)
+	if errno = c.Memory.Write(addr, le.AppendUint32(nil, uint32(n))[:room]); errno == 0 {
+		errno = c.writeUint32(size, room)
+	}
+	if errno != 0 {
+		c.Process.CloseProcess(n, p)
+	}
+	return errno
 }
 
 // optionSize returns how many bytes of a value are stored in a buffer of room bytes. As on Linux, a buffer of fewer than 4

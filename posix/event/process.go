@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"sync"
 
 	"loam/abi/linux"
 	"loam/fs"
@@ -9,25 +10,37 @@ import (
 )
 
 // Watched is a process whose end a pidfd reports.
-type Watched interface {
-	PID() int
-	// Ended reports whether the process has ended. OnEnd calls f at the end, or at once if the process has ended.
-	Ended() bool
-	OnEnd(f func())
-}
+type Watched = file.Watched
 
-// Process is the file of a pidfd (pidfd_open(2)): it becomes readable when the process ends.
+// Process is the file of a pidfd (pidfd_open(2)): it becomes readable when the process ends. The process knows only the pidfds with
+// a waiter, until they are closed.
 type Process struct {
-	of Watched
-	q  file.Queue
+	of         Watched
+	q          file.Queue
+	end        file.Watch // in the queue of the process if registered
+	once       sync.Once
+	registered bool // set by once
 }
 
-// NewProcess returns a file for a process. Its waiters are notified after Watch.
-func NewProcess(of Watched) *Process { return &Process{of: of} }
+// NewProcess returns a file for a process.
+func NewProcess(of Watched) *Process {
+	f := &Process{of: of}
+	f.end.Notify = f.q.Notify
+	f.q.OnAdd(func() { f.once.Do(f.register) })
+	return f
+}
 
-// Watch notifies waiters when the process ends. It is called once, when the file has a descriptor: the process keeps the
-// file until its end.
-func (f *Process) Watch() { f.of.OnEnd(func() { f.q.Notify(file.PollIn) }) }
+func (f *Process) register() {
+	f.of.Ends().Add(&f.end)
+	f.registered = true
+}
+
+// Close implements file.File.
+func (f *Process) Close() {
+	if f.registered {
+		f.of.Ends().Remove(&f.end)
+	}
+}
 
 // Of returns the process that the pidfd refers to.
 func (f *Process) Of() Watched { return f.of }
@@ -47,7 +60,6 @@ func (f *Process) Details() string {
 func (f *Process) Queue() *file.Queue              { return &f.q }
 func (f *Process) Read([]byte) (int, linux.Errno)  { return 0, linux.EINVAL }
 func (f *Process) Write([]byte) (int, linux.Errno) { return 0, linux.EINVAL }
-func (f *Process) Close()                          {}
 func (f *Process) Mode() uint32                    { return uint32(fs.Regular) | 0o700 }
 
 func (f *Process) Events() file.Events {

@@ -5,10 +5,14 @@ import (
 
 	"loam/abi/linux"
 	"loam/fs"
+	"loam/posix/file"
 )
 
-// Credentials is struct ucred (unix(7)).
-type Credentials struct{ PID, UID, GID int32 }
+// Credentials is struct ucred (unix(7)), and the process.
+type Credentials struct {
+	PID, UID, GID int32
+	Process       file.Watched // nil: unknown, or a Go program
+}
 
 // Caller is a thread that calls a method of a socket. The socket may have been created by another process, and must not keep the Caller.
 type Caller interface {
@@ -27,7 +31,7 @@ var Unknown = Credentials{UID: 65534, GID: 65534}
 // ParseCredentials decodes a struct ucred of at least linux.SizeofUcred bytes.
 func ParseCredentials(b []byte) Credentials {
 	word := func(at int) int32 { return int32(binary.NativeEndian.Uint32(b[at:])) }
-	return Credentials{word(0), word(4), word(8)}
+	return Credentials{PID: word(0), UID: word(4), GID: word(8)}
 }
 
 // Value encodes a struct ucred.

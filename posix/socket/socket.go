@@ -56,6 +56,7 @@ type Control struct {
 	Level, Type int
 	Data        []byte
 	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
+	Process     file.Watched        // for SCM_PIDFD: the process, whose descriptor Data does not contain
 }
 
 // Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
@@ -87,6 +88,7 @@ type Base struct {
 	sendTimeout time.Duration      // SO_SNDTIMEO; 0: no timeout
 	remembered  map[OptionName]int // values of options that have no effect
 	PassCred    bool               // SO_PASSCRED
+	PassPIDFD   bool               // SO_PASSPIDFD, of Unix sockets
 	linger      Linger             // SO_LINGER; it has no effect, because close does not wait
 }
 
@@ -129,6 +131,13 @@ func (s *Base) Option(name int) ([]byte, linux.Errno) {
 		return IntValue(s.Protocol), 0
 	case linux.SO_PASSCRED:
 		return BoolValue(s.PassCred), 0
+	case linux.SO_PASSPIDFD:
+		if s.Domain != linux.AF_UNIX {
+			return nil, linux.EOPNOTSUPP
+		}
+		return BoolValue(s.PassPIDFD), 0
+	case linux.SO_PEERPIDFD:
+		return nil, linux.ENODATA
 	case linux.SO_RCVTIMEO:
 		return TimeValue(s.recvTimeout), 0
 	case linux.SO_SNDTIMEO:
@@ -169,6 +178,11 @@ func (s *Base) SetOption(name int, value []byte) linux.Errno {
 		return errno
 	case name == linux.SO_PASSCRED:
 		s.PassCred = n != 0
+		return 0
+	case name == linux.SO_PASSPIDFD && s.Domain != linux.AF_UNIX:
+		return linux.EOPNOTSUPP
+	case name == linux.SO_PASSPIDFD:
+		s.PassPIDFD = n != 0
 		return 0
 	case !ok:
 		return linux.ENOPROTOOPT

@@ -1,6 +1,8 @@
 package unix
 
 import (
+	"slices"
+
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/posix/file"
@@ -230,7 +232,7 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 func (s *Socket) nameForCredentials() (errno linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if s.PassCred && s.name == "" {
+	if (s.PassCred || s.PassPIDFD) && s.name == "" {
 		s.name, errno = s.names.bindAbstract(s, "")
 	}
 	return errno
@@ -272,7 +274,7 @@ func (s *Socket) connectStream(caller Credentials, to *Socket) linux.Errno {
 		to.Mu.Unlock()
 		return linux.EAGAIN
 	}
-	server.name, server.PassCred = to.name, to.PassCred
+	server.name, server.PassCred, server.PassPIDFD = to.name, to.PassCred, to.PassPIDFD
 	creds, peerName := to.peerCreds, to.name
 	s.Mu.Lock() // a thread that locks both sockets locks the listener first
 	s.inbox, s.outbox, s.other = in, server.inbox, server
@@ -360,20 +362,22 @@ func (s *Socket) Write(b []byte) (int, linux.Errno) {
 	return s.Send(b, socket.Outgoing{Sender: socket.Unknown})
 }
 
-// Recv implements socket.Socket. With SO_PASSCRED it adds a message with the sender's credentials.
+// Recv implements socket.Socket. With SO_PASSCRED it adds a message with the sender's credentials, and with SO_PASSPIDFD a message
+// with its process.
 func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	in, _ := s.boxes()
 	if in == nil {
 		return socket.Received{}, linux.EINVAL
 	}
-	peek, passes := flags&linux.MSG_PEEK != 0, s.wantsCredentials()
+	peek := flags&linux.MSG_PEEK != 0
+	passes, passesProcess := s.passes()
 	var r socket.Received
 	var errno linux.Errno
 	if s.stream() {
 		if len(b) == 0 {
 			return r, 0
 		}
-		r, errno = in.TakeStream(b, peek, passes)
+		r, errno = in.TakeStream(b, peek, passes || passesProcess)
 	} else {
 		r, errno = in.TakeMessage(b, peek)
 	}
@@ -384,13 +388,24 @@ func (s *Socket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 		c := socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_CREDENTIALS, Data: r.Sender.Value()}
 		r.Control = append([]socket.Control{c}, r.Control...) // as on Linux, it is the first
 	}
+	if p := r.Sender.Process; passesProcess && errno == 0 && p != nil { // as on Linux, it is the last
+		r.Control = append(slices.Clip(r.Control), socket.Control{Level: linux.SOL_SOCKET, Type: linux.SCM_PIDFD, Process: p})
+	}
 	return r, errno
 }
 
-func (s *Socket) wantsCredentials() bool {
+// passes returns the values of SO_PASSCRED and SO_PASSPIDFD.
+func (s *Socket) passes() (credentials, process bool) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	return s.PassCred
+	return s.PassCred, s.PassPIDFD
+}
+
+// PeerProcess returns the process of SO_PEERPIDFD, or nil.
+func (s *Socket) PeerProcess() file.Watched {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	return s.peerCreds.Process
 }
 
 // Send implements socket.Socket. Once the receiver's mailbox accepts a message, it owns the passed
@@ -398,7 +413,7 @@ func (s *Socket) wantsCredentials() bool {
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	s.Mu.Lock()
 	out, limit, shut, from, to := s.outbox, s.sendLimit, s.shutWrite, s.name, s.other
-	needsName := s.PassCred && from == "" && !s.stream()
+	needsName := (s.PassCred || s.PassPIDFD) && from == "" && !s.stream()
 	s.Mu.Unlock()
 	if s.Type == linux.SOCK_SEQPACKET {
 		m.To = socket.Address{} // Linux ignores it

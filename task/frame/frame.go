@@ -19,6 +19,7 @@ const (
 	contextStack = 16
 	contextRegs  = 40
 	contextCS    = contextRegs + registersSize
+	contextSS    = 6 // offset from contextCS
 	contextCode  = contextCS + 8
 	contextVec   = contextCS + 40 // offset of the field with the address of the saved vector registers
 	contextMask  = contextRegs + 256
@@ -39,7 +40,8 @@ const (
 	magic1, magic2 = 0x46505853, 0x46505845
 	sizeofMagic2   = 4
 
-	hasExtended, hasSegments = 1, 6 // bits of uc_flags: the frame has extended state, and segment registers
+	// bits of uc_flags: the frame has extended state and segment registers, and the stack segment is restored as it is
+	hasExtended, hasSegments, strictStack = 1, 2, 4
 )
 
 const registersSize = 18 * 8
@@ -137,11 +139,15 @@ func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	le := binary.LittleEndian
 	le.PutUint64(b, d.Action.Restorer)
 	c := b[frameContext:]
-	le.PutUint64(c[contextFlags:], hasExtended|hasSegments)
+	le.PutUint64(c[contextFlags:], hasExtended|hasSegments|strictStack)
 	d.Stack.Put(c[contextStack:])
 	putRegisters((*[registersSize]byte)(c[contextRegs:]), f)
-	le.PutUint16(c[contextCS:], amd64.UserCodeSelector)
-	le.PutUint16(c[contextCS+6:], amd64.UserDataSelector)
+	code, stack := uint64(amd64.UserCodeSelector), uint64(amd64.UserDataSelector)
+	if f.Vector == amd64.VectorProtection && f.CS != 0 { // Selectors may have refused others
+		code, stack = f.CS, f.SS
+	}
+	le.PutUint16(c[contextCS:], uint16(code))
+	le.PutUint16(c[contextCS+contextSS:], uint16(stack))
 	le.PutUint64(c[contextCode:], f.Code)
 	if f.Vector < amd64.VectorException {
 		le.PutUint64(c[contextCode+8:], f.Vector)
@@ -179,6 +185,28 @@ func ReadContext(buffer []byte, t machine.Thread, read func(b []byte, addr uint6
 // Registers sets the general registers of a thread.
 func (c Context) Registers(f *amd64.Frame) {
 	loadRegisters(f, (*[registersSize]byte)(c[contextRegs:]))
+}
+
+// Selectors sets the segments of code and stack. Ring 3 has only one of each. For other segments, Selectors returns false, and sets
+// the exception that the return to ring 3 causes on Linux.
+func (c Context) Selectors(f *amd64.Frame) bool {
+	const ring3, local = 3, 4
+	le := binary.LittleEndian
+	f.CS, f.SS = uint64(le.Uint16(c[contextCS:])|ring3), uint64(le.Uint16(c[contextCS+contextSS:])|ring3)
+	if f.CS == amd64.UserCodeSelector && le.Uint64(c[contextFlags:])&strictStack == 0 {
+		f.SS = amd64.UserDataSelector
+	}
+	switch f.Code = 0; {
+	case f.CS == amd64.UserCodeSelector && f.SS == amd64.UserDataSelector:
+		return true
+	case f.SS&local != 0: // Linux then does not know the selector that caused the exception
+	case f.CS != amd64.UserCodeSelector:
+		f.Code = f.CS &^ ring3
+	default:
+		f.Code = f.SS &^ ring3
+	}
+	f.Vector = amd64.VectorProtection
+	return false
 }
 
 // Vectors returns the address of the vector registers; 0: none.

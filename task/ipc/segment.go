@@ -25,7 +25,7 @@ func shmget(t task, a call.Args) (uint64, linux.Errno) {
 				return linux.ENOMEM
 			}
 			m := mem.NewSegment(o.memory, pages, func() mem.Label {
-				return mem.Label{Path: fmt.Sprintf("/SYSV%08x (deleted)", uint32(a.A1)), Minor: 1, Inode: uint64(g.ID)}
+				return mem.Label{Path: fmt.Sprintf("/SYSV%08x (deleted)", uint32(a.A1)), Minor: 1, Inode: uint64(g.ID), Memory: true}
 			}, func(n int) { o.region(g, n) })
 			g.Memory, g.Resident = m, m.Resident
 			o.segments.Store(true)

@@ -1,6 +1,9 @@
 package procfs
 
-import "loam/fs"
+import (
+	"loam/abi/linux"
+	"loam/fs"
+)
 
 // Bare implements the methods of Process for a process without memory, descriptors or arguments, like a thread of Linux's kernel.
 type Bare struct{}
@@ -28,6 +31,14 @@ func (Bare) Maps() []byte { return nil }
 
 // Smaps implements Memory.
 func (Bare) Smaps(uint64, int) ([]byte, uint64) { return nil, 0 }
+
+// QueryRegion implements Memory.
+func (Bare) QueryRegion(*linux.ProcmapQuery, bool) (string, []byte, error) {
+	return "", nil, linux.ESRCH
+}
+
+// Rollup implements Memory.
+func (Bare) Rollup() []byte { return nil }
 
 // ReadMemory implements Memory.
 func (Bare) ReadMemory([]byte, uint64) int { return 0 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"loam/abi/linux"
-	"loam/mem"
 )
 
 // The texts of the files, in the formats of proc(5) and of Linux's source (fs/proc/array.c, base.c).
@@ -238,44 +237,6 @@ func (s *Stat) limits() string {
 func (c Counts) io() string {
 	return fmt.Sprintf("rchar: %d\nwchar: %d\nsyscr: %d\nsyscw: %d\nread_bytes: 0\nwrite_bytes: 0\ncancelled_write_bytes: 0\n",
 		c.BytesRead, c.BytesWritten, c.Reads, c.Writes)
-}
-
-// rollup returns the content of smaps_rollup: the sums of the fields of smaps.
-func rollup(smaps []byte) string {
-	var names []string
-	sums := map[string]uint64{}
-	const nowhere = "00000000"
-	first, end := nowhere, nowhere
-	for _, line := range strings.Split(string(smaps), "\n") {
-		var kB uint64
-		name, rest, found := strings.Cut(line, ":")
-		if !found || strings.Contains(name, " ") || strings.Contains(name, "-") {
-			if from, to, ok := strings.Cut(line, "-"); ok && line+"\n" != mem.Vsyscall {
-				if first == nowhere {
-					first = from
-				}
-				end, _, _ = strings.Cut(to, " ")
-			}
-			continue
-		}
-		if _, err := fmt.Sscanf(rest, "%d kB", &kB); err != nil || strings.HasSuffix(name, "PageSize") || name == "Size" {
-			continue
-		}
-		if _, known := sums[name]; !known {
-			names = append(names, name)
-		}
-		sums[name] += kB
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	line := fmt.Sprintf("%s-%s ---p 00000000 00:00 0 ", first, end)
-	fmt.Fprintf(&b, "%-73s[rollup]\n", line)
-	for _, name := range names {
-		fmt.Fprintf(&b, "%-16s%8d kB\n", name+":", sums[name])
-	}
-	return b.String()
 }
 
 // fdinfo returns proc_pid_fdinfo(5).

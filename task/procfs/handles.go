@@ -129,6 +129,14 @@ type mountsHandle struct {
 // Close implements fs.Handle.
 func (h *mountsHandle) Close() error { return h.MountAlert.Close() }
 
+// mapsHandle is the open file maps.
+type mapsHandle struct{ *textHandle }
+
+// QueryRegion implements PROCMAP_QUERY: see Memory.
+func (h mapsHandle) QueryRegion(q *linux.ProcmapQuery, wantID bool) (name string, id []byte, err error) {
+	return h.memory.QueryRegion(q, wantID)
+}
+
 // memoryHandle is the open file mem: offsets are addresses in the memory of a process.
 type memoryHandle struct{ handle }
 

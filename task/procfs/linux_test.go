@@ -112,13 +112,3 @@ func TestSetsOfCPUs(t *testing.T) {
 		}
 	}
 }
-
-func TestRollup(t *testing.T) {
-	const region = "%s r--p 00000000 00:00 0    /x: y\nSize:   8 kB\nKernelPageSize:  4 kB\nRss:   8 kB\nPss:   4 kB\nVmFlags: rd mr\n"
-	text := strings.Replace(region, "%s", "00400000-00402000", 1) + strings.Replace(region, "%s", "7f0000000000-7f0000002000", 1)
-	want := "00400000-7f0000002000 ---p 00000000 00:00 0                              [rollup]\n" +
-		"Rss:                  16 kB\nPss:                   8 kB\n"
-	if got := rollup([]byte(text)); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

@@ -3,6 +3,7 @@ package procfs
 import (
 	"slices"
 
+	"loam/abi/linux"
 	"loam/exec"
 	"loam/mem"
 )
@@ -137,6 +138,28 @@ func (w MemoryView) Smaps(from uint64, size int) (text []byte, next uint64) {
 		text = mem.AppendVsyscall(text)
 	}
 	return text, next
+}
+
+// Rollup implements Memory.
+func (w MemoryView) Rollup() []byte {
+	return w.text(func(m *mem.Map, _ []byte) []byte { return m.Rollup() })
+}
+
+// QueryRegion implements Memory.
+func (w MemoryView) QueryRegion(q *linux.ProcmapQuery, wantID bool) (name string, id []byte, err error) {
+	m, leave := w.Borrow()
+	if m == nil {
+		return "", nil, linux.ESRCH
+	}
+	defer leave()
+	name, content, err := m.Query(q)
+	if content != nil {
+		defer content.Close()
+		if wantID {
+			id = exec.BuildID(content)
+		}
+	}
+	return name, id, err
 }
 
 // ReadMemory implements Memory.

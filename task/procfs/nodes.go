@@ -2,7 +2,6 @@ package procfs
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,11 +138,11 @@ func init() {
 		}},
 		{name: "smaps", kind: text, mode: 0o444, guarded: true, part: Process.Smaps},
 		{name: "smaps_rollup", kind: text, mode: 0o444, guarded: true, text: func(_ node, p Process, _ *Stat, _ fs.Caller) (string, error) {
-			smaps, _ := p.Smaps(0, math.MaxInt)
-			if len(smaps) == 0 {
+			text := p.Rollup()
+			if text == nil {
 				return "", linux.ESRCH
 			}
-			return rollup(smaps), nil
+			return string(text), nil
 		}},
 		{name: "pagemap", kind: pagemap, mode: 0o400, guarded: true},
 		{name: "wchan", kind: text, mode: 0o444, text: fixed("0")},
@@ -287,6 +286,9 @@ func (n node) OpenFor(v *fs.View, flags fs.Flags) (fs.Handle, error) {
 		return pagemapHandle{h}, nil
 	}
 	text := &textHandle{handle: h}
+	if n.what.name == "maps" {
+		return mapsHandle{text}, nil
+	}
 	if tree := p.Tree(); n.what.mounts && tree != nil {
 		return &mountsHandle{text, tree.NewMountAlert()}, nil
 	}

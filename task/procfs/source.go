@@ -64,6 +64,10 @@ type Memory interface {
 	Maps() []byte
 	// Smaps returns a part of the text of the file smaps, as mem.Map.Smaps does.
 	Smaps(from uint64, size int) (text []byte, next uint64)
+	// Rollup returns the text of the file smaps_rollup.
+	Rollup() []byte
+	// QueryRegion implements PROCMAP_QUERY, except for the buffers of q. Errors: ENOENT, ESRCH.
+	QueryRegion(q *linux.ProcmapQuery, wantID bool) (name string, id []byte, err error)
 	// ReadMemory and WriteMemory access the memory of the process. They return the number of bytes, which is 0 if the
 	// address is not mapped.
 	ReadMemory(b []byte, addr uint64) int

@@ -1,7 +1,7 @@
 // Differences that the selftests of Linux found: the vsyscall page, also entered by
 // a handler or with the trap flag, system call numbers with high bits, a wake of zero waiters,
 // far returns, /proc/PID/fdinfo, files of /proc that are read again, smaps of the vsyscall page,
-// and files without a name that are open with O_PATH.
+// files without a name that are open with O_PATH, and handlers that change segments.
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <fcntl.h>
@@ -99,6 +99,59 @@ static void numbers(void) {
 	printf("too large %ld\n", raw(0x80000000UL | SYS_getpid, 0));
 	printf("restarted %ld\n", interrupted());
 	printf("registrations %ld\n", syscall(SYS_membarrier, 64, 0, 0) ?: syscall(SYS_membarrier, 1 << 9, 0, 0));
+}
+
+// A handler of SIGUSR1 continues at returned, with other segments and a stack pointer that no memory can have.
+asm(".pushsection .text\nreturned: mov %ss, %ecx\nint3\n.popsection");
+extern char returned[];
+
+static const unsigned long noStack = 0x8badf00d5aadc0deUL;
+static unsigned short newCS, newSS;
+static int strict;
+static greg_t saved[NGREG], seen[NGREG];
+static siginfo_t cause;
+
+static void leave(int n, siginfo_t *info, void *context) {
+	ucontext_t *u = context;
+	greg_t *r = u->uc_mcontext.gregs;
+	unsigned short *segments = (void *)&r[REG_CSGSFS];
+	memcpy(saved, r, sizeof saved);
+	segments[0] = newCS;
+	segments[3] = newSS;
+	if (!strict)
+		u->uc_flags &= ~4UL;
+	r[REG_RIP] = (greg_t)returned;
+	r[REG_RSP] = noStack;
+}
+
+static void comeBack(int n, siginfo_t *info, void *context) {
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	cause = *info;
+	memcpy(seen, r, sizeof seen);
+	memcpy(r, saved, sizeof saved);
+}
+
+static void segments(void) {
+	static char stack[1 << 16];
+	static const unsigned short tries[][3] = {{0x33, 0x2b, 1}, {0x30, 0x28, 1}, {0x33, 0x47, 1}, {0x33, 0x33, 1}, {0x33, 0, 1}, {0x33, 0x13, 1}, {0x33, 0xffff, 1},
+	    {0x33, 0x63, 1}, {0x33, 0x47, 0}, {0x33, 0, 0}, {0x33, 0x33, 0}, {0x47, 0x2b, 1}, {0, 0x2b, 1}, {0x2b, 0x2b, 1}, {0x13, 0x2b, 1}, {0xffff, 0x2b, 1}, {0x47, 0x47, 1}};
+	stack_t alternate = {.ss_sp = stack, .ss_size = sizeof stack}, none = {.ss_flags = SS_DISABLE};
+	struct sigaction first = {.sa_sigaction = leave, .sa_flags = SA_SIGINFO}, second = {.sa_sigaction = comeBack, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+	struct sigaction standard = {.sa_handler = SIG_DFL};
+	sigaltstack(&alternate, 0);
+	sigaction(SIGUSR1, &first, 0);
+	sigaction(SIGTRAP, &second, 0);
+	sigaction(SIGSEGV, &second, 0);
+	for (int i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+		newCS = tries[i][0], newSS = tries[i][1], strict = tries[i][2];
+		raise(SIGUSR1);
+		unsigned short *now = (void *)&seen[REG_CSGSFS];
+		printf("segments %x %x: signal %d %d, exception %lld %llx, %lld bytes on, stack %d, segments %x %x\n", newCS, newSS, cause.si_signo, cause.si_code,
+		    seen[REG_TRAPNO], seen[REG_ERR], seen[REG_RIP] - (greg_t)returned, seen[REG_RSP] == noStack, now[0], now[3]);
+	}
+	sigaction(SIGTRAP, &standard, 0);
+	sigaction(SIGSEGV, &standard, 0);
+	sigaltstack(&none, 0);
 }
 
 static volatile int word;
@@ -274,6 +327,7 @@ int main(void) {
 	pathOnly();
 	vsyscalls();
 	entered();
+	segments();
 	numbers();
 	wakes();
 	fault("execute", execute, 0);
