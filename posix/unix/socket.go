@@ -228,7 +228,7 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 	return s.connectStream(by.Credentials(), to)
 }
 
-// nameForCredentials binds a socket with SO_PASSCRED that has no name to a generated name, as Linux does.
+// nameForCredentials binds a socket that has SO_PASSCRED or SO_PASSPIDFD and no name to a generated name, as Linux does.
 func (s *Socket) nameForCredentials() (errno linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
