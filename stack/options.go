@@ -9,9 +9,8 @@ import (
 	"loam/stack/tcp/congestion"
 )
 
-// TCPOptions are the options of a connection, or of a listener, whose connections inherit
-// them. The zero value selects the defaults. The comments name the options of socket(7),
-// ip(7), ipv6(7) and tcp(7).
+// TCPOptions are the options of a connection, or of a listener, whose connections inherit them. The zero value selects the
+// defaults. The comments name the options of socket(7), ip(7), ipv6(7) and tcp(7).
 type TCPOptions struct {
 	Delay             bool          // inverse of TCP_NODELAY, which Go programs expect to be on
 	Cork              bool          // TCP_CORK: segments that are not full are held back
@@ -82,8 +81,7 @@ func (o TCPOptions) softErrors(peer netip.Addr) bool {
 	return o.SoftErrors
 }
 
-// config returns the configuration of a new connection: c, with SynRetries of the options
-// if set.
+// config returns the configuration of a new connection: c, with SynRetries of the options if set.
 func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	if o.SynRetries <= 0 {
 		return c
@@ -93,8 +91,7 @@ func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	return &own
 }
 
-// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package
-// tcp).
+// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package tcp).
 type optionBox struct {
 	mu sync.Mutex
 	o  TCPOptions

@@ -277,7 +277,7 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 	if f == nil {
 		return 0, nil, fmt.Errorf("file descriptor %d is not open", c.number(0))
 	}
-	if c.name == "accept" && f.listener == nil || f.conn == nil && slices.Contains([]string{"read", "write", "shutdown"}, c.name) {
+	if c.name == "accept" && f.listener == nil || f.conn == nil && slices.Contains([]string{"read", "write", "send", "shutdown"}, c.name) {
 		return 0, nil, fmt.Errorf("%s needs another kind of socket", c.name)
 	}
 	switch c.name {
@@ -307,6 +307,12 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 		}
 	case "write":
 		result, errno = f.conn.TryWrite(make([]byte, c.number(2)))
+	case "send":
+		write := f.conn.TryWrite
+		if c.word(3) == "MSG_MORE" {
+			write = f.conn.TryWriteMore
+		}
+		result, errno = write(make([]byte, c.number(2)))
 	case "shutdown":
 		if c.word(1) != "SHUT_WR" {
 			return 0, nil, fmt.Errorf("%s is not SHUT_WR", c.word(1))

@@ -9,8 +9,7 @@ import (
 	"loam/wire"
 )
 
-// TCPBinding is a local address and port reserved for TCP, before it is known whether it
-// will listen or connect (bind(2)).
+// TCPBinding is a local address and port reserved for TCP, before it is known whether it will listen or connect (bind(2)).
 type TCPBinding struct {
 	stack   *Stack
 	local   netip.AddrPort
@@ -114,9 +113,8 @@ func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, e
 	return s.dialTCP(local, remote, o, nil)
 }
 
-// Dial starts to connect from the bound address. The port stays reserved until the
-// binding is closed. Errors: ErrInvalid if the binding is already used, and those of
-// DialTCP.
+// Dial starts to connect from the bound address. The port stays reserved until the binding is closed. Errors: ErrInvalid if
+// the binding is already used, and those of DialTCP.
 func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	if err := b.use(); err != nil {
 		return nil, err
@@ -127,8 +125,7 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	return b.stack.dialTCP(b.local, remote, o, b.port)
 }
 
-// dialTCP reserves the local port and creates the connection on the shard of its flow. b
-// is the binding of local, or nil.
+// dialTCP reserves the local port and creates the connection on the shard of its flow. b is the binding of local, or nil.
 func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
 	t := s.tables.Load()
 	remote, err := t.destination(local.Addr(), remote, o.V6Only)

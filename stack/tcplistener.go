@@ -13,15 +13,12 @@ import (
 	"loam/wire"
 )
 
-// TCPListener accepts connections on a local address and port. It is registered with
-// every shard. A connection is created by the shard of its flow and handed over to the
-// program when the handshake is complete.
+// TCPListener accepts connections on a local address and port. It is registered with every shard. A connection is created by
+// the shard of its flow and handed over to the program when the handshake is complete.
 //
-// Two limits bound the state that remote hosts can create: connections with an incomplete
-// handshake (halfOpen, at most maxHalfOpen), and connections waiting for Accept (queued,
-// at most backlog). Above the first limit a SYN is answered with a cookie and no state is
-// kept (RFC 4987 section 3.6). Above the second limit a SYN is dropped, and the peer
-// retransmits it.
+// Two limits bound the state that remote hosts can create: connections with an incomplete handshake (halfOpen, at most
+// maxHalfOpen), and connections waiting for Accept (queued, at most backlog). Above the first limit a SYN is answered with a
+// cookie and no state is kept (RFC 4987 section 3.6). Above the second limit a SYN is dropped, and the peer retransmits it.
 //
 // The methods in tcplistener.go never block. Accept is in net.go.
 type TCPListener struct {
@@ -252,8 +249,7 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	sh.add(c)
 }
 
-// cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two
-// periods.
+// cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two periods.
 const cookiePeriod = time.Minute
 
 // sendCookie answers a SYN with a cookie and keeps no state.
@@ -271,8 +267,7 @@ func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	sh.sendStateless(o.Device, id, &h)
 }
 
-// inputCookie processes an acknowledgment that may carry a cookie. It returns false if it
-// does not.
+// inputCookie processes an acknowledgment that may carry a cookie. It returns false if it does not.
 func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	last := tcp.Time(l.lastCookie.Load())
 	if last == 0 || sh.now-last > 2*cookiePeriod {
@@ -317,8 +312,7 @@ func (c *TCPConn) offer(sh *shard) {
 // isWithheld reports whether the connection is withheld from the program.
 func (c *TCPConn) isWithheld() bool { return c.listener != nil && c.offerBy != 0 }
 
-// offerLate hands over a withheld connection once data or the end of the stream has
-// arrived, or its time has expired.
+// offerLate hands over a withheld connection once data or the end of the stream has arrived, or its time has expired.
 func (c *TCPConn) offerLate(sh *shard) {
 	if c.isWithheld() && (c.hasInput() || c.machine.ReadClosed() || sh.now >= c.offerBy) {
 		c.handOver()
@@ -347,8 +341,7 @@ func (c *TCPConn) handOver() {
 	l.reportEvents(Readable)
 }
 
-// leaveListener releases a connection that ended before it was handed over. No program
-// will close it.
+// leaveListener releases a connection that ended before it was handed over. No program will close it.
 func (c *TCPConn) leaveListener() {
 	if c.listener != nil {
 		c.listener.halfOpen.Add(-1)
@@ -357,8 +350,7 @@ func (c *TCPConn) leaveListener() {
 	}
 }
 
-// tcpID returns the ID of a segment's connection. Link-local addresses get the zone of
-// the interface.
+// tcpID returns the ID of a segment's connection. Link-local addresses get the zone of the interface.
 func tcpID(p *packet, seg *tcp.Segment) tcp.ID {
 	id := tcp.ID{Local: netip.AddrPortFrom(p.dst, seg.DstPort), Remote: netip.AddrPortFrom(p.src, seg.SrcPort)}
 	if p.dst.Is6() {
