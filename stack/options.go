@@ -17,6 +17,8 @@ type TCPOptions struct {
 	QuickAck          bool          // TCP_QUICKACK is 1: received data is acknowledged at once
 	DelayAck          bool          // TCP_QUICKACK is 0: acknowledgments are delayed; if neither is set: quick at first, then adaptive
 	KeepAlive         bool          // SO_KEEPALIVE: an idle connection is probed
+	FastOpenNoCookie  bool          // TCP_FASTOPEN_NO_COOKIE: data of a SYN needs no cookie, which is safe only between trusted hosts
+	FastOpen          uint16        // TCP_FASTOPEN: limit on connections of a listener that Fast Open has opened and whose handshake is not complete; zero: no Fast Open
 	KeepAliveIdle     time.Duration // TCP_KEEPIDLE: idle time before the first probe; zero: two hours
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL: time between probes; zero: 75 s
 	KeepAliveCount    int           // TCP_KEEPCNT: number of probes without an answer that end the connection; zero: 9

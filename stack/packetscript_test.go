@@ -284,6 +284,9 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 	case "bind":
 	case "listen":
 		f.listener, errno = r.w.s.ListenTCP(netip.AddrPortFrom(addrA, r.here), c.number(1), f.o)
+		if errno == nil {
+			f.listener.SetFastOpenKeys(scriptKeys)
+		}
 	case "accept":
 		accepted := new(scriptFile)
 		if accepted.conn, errno = f.listener.TryAccept(); errno == nil {
@@ -297,6 +300,12 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 			}
 		} else if errno = f.conn.Err(); errno == nil && !f.conn.Connected() {
 			errno = syscall.EALREADY
+		}
+	case "sendto": // with MSG_FASTOPEN
+		r.known, r.stamped = false, false
+		f.conn, result, errno = r.w.s.DialFast(netip.AddrPort{}, netip.AddrPortFrom(addrB, scriptPeerPort), f.o, make([]byte, c.number(2)))
+		if errno == nil && result == 0 {
+			result, errno = -1, stack.ErrInProgress
 		}
 	case "setsockopt":
 		return 0, nil, f.setOption(c)
@@ -339,6 +348,8 @@ func (f *scriptFile) setOption(c *scriptCall) error {
 	n := c.number(3)
 	set := func(o *stack.TCPOptions) (err error) {
 		switch c.word(2) {
+		case "TCP_FASTOPEN":
+			o.FastOpen = uint16(n)
 		case "TCP_NODELAY":
 			o.Delay = n == 0
 		case "TCP_QUICKACK":

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"loam/stack/demux"
+	"loam/stack/fastopen"
 	"loam/stack/port"
 	"loam/stack/socket"
 	"loam/stack/tcp"
@@ -30,6 +31,8 @@ type TCPListener struct {
 	maxHalfOpen int32
 	acceptors   socket.Waiter
 
+	fast       fastopen.Queue
+	fastKeys   *fastopen.Keys // guarded by mu
 	halfOpen   atomic.Int32
 	lastCookie atomic.Int64 // tcp.Time of the last cookie sent, 0 if none
 
@@ -243,6 +246,7 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	}
 	key := sh.stack.key
 	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(c.options.o.Device, id)), syn, &c.toSend, (*arriving)(c))
+	l.openFast(sh, id, c, syn)
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
