@@ -5,6 +5,7 @@ import (
 	"loam/fs"
 	"loam/posix/event"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/lock"
 	"loam/posix/mqueue"
 	"loam/posix/pipe"
@@ -106,10 +107,10 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 	}
 	n, errno := p.write(o, b)
 	_, inTree := o.File.(*treeFile) // its writes do not wait, and may be short: settings in /proc/sys
-	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
+	if (errno == linux.EAGAIN || errno == linux.EINPROGRESS || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
 		n, errno = p.writeWaiting(o, b, max(n, 0))
 	}
-	if errno != 0 {
+	if n, errno = inet.Begun(n, errno); errno != 0 {
 		return -1, errno
 	}
 	return n, 0
@@ -123,8 +124,7 @@ func (p *Process) write(o *file.Description, b []byte) (int, Errno) {
 	return o.Write(b)
 }
 
-// writeWaiting writes b from offset done on, and waits when there is no room. If an error occurs after some bytes have been
-// written, it returns their number, and the next call returns the error.
+// writeWaiting writes b from offset done on, and waits for room. An error after some bytes is left to the next call.
 func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Errno) {
 	s := p.newSleeper(o.Queue(), socket.SendTimeout(o.File))
 	defer s.Leave()

@@ -31,11 +31,11 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		defer socket.DropControl(m.Control) // if the receiver's queue has accepted the message, no descriptions are left in it
 	}
 	n, errno := s.Send(b, m)
-	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 &&
-		(errno == linux.EAGAIN || errno == 0 && n < len(b)) {
+	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 && (errno == linux.EAGAIN || errno == linux.EINPROGRESS || errno == 0 && n < len(b)) {
+		m.Flags &^= linux.MSG_FASTOPEN // the connection attempt has begun
 		n, errno = p.sendWaiting(s, b, m, max(n, 0))
 	}
-	if errno != 0 {
+	if n, errno = inet.Begun(n, errno); errno != 0 {
 		return -1, errno
 	}
 	return n, 0

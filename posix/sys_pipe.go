@@ -5,6 +5,7 @@ import (
 	"loam/fs"
 	"loam/posix/event"
 	"loam/posix/file"
+	"loam/posix/inet"
 	"loam/posix/pipe"
 )
 
@@ -76,7 +77,7 @@ func (p *Process) Splice(in int, inOffset *int64, out int, outOffset *int64, n, 
 	if errno := p.prepareWrite(to.File, n); errno != 0 {
 		return -1, errno
 	}
-	put := func(b []byte) (int, Errno) { return p.write(to, b) }
+	put := func(b []byte) (int, Errno) { return inet.Begun(p.write(to, b)) }
 	return p.pipes.Splice(pipe.Spliced{Description: from, Offset: inOffset}, pipe.Spliced{Description: to, Offset: outOffset, Put: put}, n, flags, p.Waiting())
 }
 
@@ -92,8 +93,7 @@ func (p *Process) Tee(in, out, n, flags int) (int, Errno) {
 	return p.pipes.Tee(from, to, n, flags, p.Waiting())
 }
 
-// PipeWrites returns true if fd is the write end of a pipe, and false if it is the read end, for vmsplice(2). Errors: EBADF
-// for another file, EINVAL.
+// PipeWrites reports whether fd is the write end of a pipe, for vmsplice(2). Errors: EBADF for another file, EINVAL.
 func (p *Process) PipeWrites(fd, flags int) (bool, Errno) {
 	o, errno := p.get(fd)
 	if flags&^pipe.Flags != 0 {

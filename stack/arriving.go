@@ -6,9 +6,8 @@ import "loam/stack/tcp"
 // in the connection's receive ring. A large payload is not copied; the ring keeps its frame until the program has read it.
 type arriving TCPConn
 
-// worthKeeping is the smallest payload whose frame is kept, in bytes. Every frame buffer
-// has link.MaxFrame bytes, so a window of kept frames uses less than five times its size
-// in memory. Smaller payloads are cheap to copy.
+// worthKeeping is the smallest payload whose frame is kept, in bytes. Every frame buffer has link.MaxFrame bytes, so a window
+// of kept frames uses less than five times its size in memory. Smaller payloads are cheap to copy.
 const worthKeeping = 16 << 10
 
 // show passes a segment to the TCP machine (package tcp) of its connection. If the receive ring keeps the frame,

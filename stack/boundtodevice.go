@@ -7,8 +7,7 @@ import (
 	"loam/stack/port"
 )
 
-// Sockets bound to an interface (SO_BINDTODEVICE). They send on that interface and
-// receive only packets that arrive there.
+// Sockets bound to an interface (SO_BINDTODEVICE). They send on that interface and receive only packets that arrive there.
 
 // SetDevice binds the socket to an interface; nil removes the binding.
 func (c *datagramSocket) SetDevice(on *Interface) { c.device.Store(on) }
@@ -16,8 +15,7 @@ func (c *datagramSocket) SetDevice(on *Interface) { c.device.Store(on) }
 // Device returns the interface set by SetDevice, or nil.
 func (c *datagramSocket) Device() *Interface { return c.device.Load() }
 
-// receivesOn reports whether the socket receives packets that arrived on an interface; nil
-// means the interface is unknown.
+// receivesOn reports whether the socket receives packets that arrived on an interface; nil means the interface is unknown.
 func (c *datagramSocket) receivesOn(ifc *Interface) bool {
 	on := c.device.Load()
 	return on == nil || ifc == nil || on == ifc
@@ -40,8 +38,7 @@ func (t *tables) routeOn(on *Interface, source, dst netip.Addr) (path, error) {
 	return t.routeBy(on, source, dst)
 }
 
-// elsewhere reports whether a segment arrived on another interface than the one that the
-// connection is bound to.
+// elsewhere reports whether a segment arrived on another interface than the one that the connection is bound to.
 func (c *TCPConn) elsewhere(p *packet) bool { return c.device != nil && c.device != p.ifc }
 
 // SetDevice binds the socket to an interface; nil removes the binding.

@@ -7,9 +7,8 @@ import (
 	"loam/stack/demux"
 )
 
-// The end of a stack. First the shards reject new connections and reset existing ones.
-// Then sockets are closed, which wakes blocked programs. Then devices are closed, so that
-// nothing more arrives. The shards end last.
+// The end of a stack. First the shards reject new connections and reset existing ones. Then sockets are closed, which wakes
+// blocked programs. Then devices are closed, so that nothing more arrives. The shards end last.
 
 // Close resets every connection, closes every socket and every device, and waits until
 // all goroutines of the stack have ended. It returns the errors of closing the devices.
@@ -43,8 +42,7 @@ func (s *Stack) Close() error {
 	return errors.Join(errs...)
 }
 
-// quit resets the connections of the shard, rejects new ones, and adds the shard's other
-// sockets to sockets.
+// quit resets the connections of the shard, rejects new ones, and adds the shard's other sockets to sockets.
 func (sh *shard) quit(sockets map[io.Closer]struct{}) {
 	sh.closing = true
 	for _, c := range sh.conns {

@@ -122,6 +122,13 @@ const (
 	TCPOrphanOverflow   // orphaned connections that were reset because there were too many
 	TCPResetsLimited    // segments without a connection left unanswered by the rate limit
 	TCPCookiesLimited   // SYNs from unknown hosts left unanswered by the rate limit
+	TCPFastActive       // connections whose SYN had data that the peer has acknowledged (Fast Open)
+	TCPFastActiveFail   // connections whose SYN had data that the peer has not acknowledged
+	TCPFastPassive      // connections that a SYN with a valid cookie has opened
+	TCPFastPassiveFail  // SYNs with a wrong cookie
+	TCPFastOverflow     // SYNs that were processed without Fast Open because too many requests were pending
+	TCPFastRequests     // SYNs that requested a cookie
+	TCPFastOlder        // connections that a cookie of the second key has opened
 	ForwardOverflow     // connection attempts dropped because too many wait for the forwarder
 	IPv6BytesReceived   // bytes of the IPv6 packets in IPReceived
 	IPv6BytesSent       // bytes of the IPv6 packets in IPSent
@@ -148,6 +155,7 @@ var counterNames = [numCounters]string{
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
 	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
 	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow", "tcp.resets_limited", "tcp.cookies_limited",
+	"tcp.fast_active", "tcp.fast_active_fail", "tcp.fast_passive", "tcp.fast_passive_fail", "tcp.fast_overflow", "tcp.fast_requests", "tcp.fast_older",
 	"forward.overflow",
 	"ip6.bytes_received", "ip6.bytes_sent",
 }

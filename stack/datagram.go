@@ -21,8 +21,7 @@ type Datagram struct {
 // Arrived returns when a datagram arrived, by the current wall clock.
 func (s *Stack) Arrived(d *Datagram) time.Time { return time.Now().Add(d.at - s.now()) }
 
-// datagram returns the description of a datagram of n bytes in a packet that arrived at
-// the time now.
+// datagram returns the description of a datagram of n bytes in a packet that arrived at the time now.
 func (p *packet) datagram(now tcp.Time, from, to netip.AddrPort, n int) Datagram {
 	return Datagram{From: from, To: to, Len: n, Interface: p.ifc.index, TTL: p.ttl, TOS: p.tos, at: now}
 }

@@ -22,8 +22,7 @@ type outgoing struct {
 
 // datagramOwner is the socket that sent a datagram.
 type datagramOwner interface {
-	// sent reports that size bytes are no longer queued: the device has them, or they
-	// were dropped. It is called by a shard.
+	// sent reports that size bytes are no longer queued: the device has them, or they were dropped. It is called by a shard.
 	sent(size int)
 }
 

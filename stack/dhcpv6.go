@@ -10,8 +10,7 @@ import (
 // DHCPv6 for an interface: see configure.Auto. The clients send from the link-local address, and receivers pass on
 // messages to the client port at that address.
 
-// allDHCPServers is the group of DHCP servers and relay agents of a link (RFC 8415
-// section 7.1).
+// allDHCPServers is the group of DHCP servers and relay agents of a link (RFC 8415 section 7.1).
 var allDHCPServers = netip.AddrFrom16([16]byte{0xff, 2, 13: 1, 15: 2})
 
 // SendDHCPv6 implements configure.AutoLink.

@@ -10,9 +10,8 @@ import (
 	"loam/stack/socket"
 )
 
-// Dial and Listen functions like those of package net. Addresses are "host:port".
-// Networks are "tcp" and "udp" for both versions of IP, and "tcp4", "tcp6", "udp4" and
-// "udp6".
+// Dial and Listen functions like those of package net. Addresses are "host:port". Networks are "tcp" and "udp" for both
+// versions of IP, and "tcp4", "tcp6", "udp4" and "udp6".
 
 // Dial connects to address and returns a TCP connection or a connected UDP socket.
 func (s *Stack) Dial(network, address string) (net.Conn, error) {
@@ -39,8 +38,7 @@ func (s *Stack) DialContext(ctx context.Context, network, address string) (net.C
 	return nil, first
 }
 
-// dialOne connects to one address. Errors are this package's, not yet wrapped in a
-// net.OpError.
+// dialOne connects to one address. Errors are this package's, not yet wrapped in a net.OpError.
 func (s *Stack) dialOne(ctx context.Context, network string, remote netip.AddrPort) (net.Conn, error) {
 	if network[0] == 'u' {
 		c, err := s.ListenUDP(netip.AddrPortFrom(anyAddr(remote.Addr()), 0), UDPOptions{Broadcast: true})

@@ -2,9 +2,8 @@ package stack
 
 import "net/netip"
 
-// Discovery is the path MTU discovery mode of a datagram socket: IP_MTU_DISCOVER of
-// ip(7), IPV6_MTU_DISCOVER of ipv6(7). A datagram that is too long and must not be
-// fragmented fails with ErrMessageTooLong.
+// Discovery is the path MTU discovery mode of a datagram socket: IP_MTU_DISCOVER of ip(7), IPV6_MTU_DISCOVER of ipv6(7). A
+// datagram that is too long and must not be fragmented fails with ErrMessageTooLong.
 type Discovery uint8
 
 // Path MTU discovery modes. Unlike on Linux, the numbers start with the default.

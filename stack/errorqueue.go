@@ -6,8 +6,7 @@ import (
 	"loam/stack/icmp"
 )
 
-// DatagramError describes a datagram that was not delivered (IP_RECVERR of ip(7),
-// IPV6_RECVERR of ipv6(7)).
+// DatagramError describes a datagram that was not delivered (IP_RECVERR of ip(7), IPV6_RECVERR of ipv6(7)).
 type DatagramError struct {
 	Err        error          // the error for the program
 	Local      bool           // the error was detected by this host; otherwise an ICMP message reported it
@@ -34,8 +33,7 @@ func (o *UDPOptions) queuesErrors(dst netip.Addr) bool {
 	return o.QueueErrors
 }
 
-// reportsExtensions reports whether DatagramError.Extensions is set in errors about
-// datagrams to dst.
+// reportsExtensions reports whether DatagramError.Extensions is set in errors about datagrams to dst.
 func (o *UDPOptions) reportsExtensions(dst netip.Addr) bool {
 	if dst.Is6() {
 		return o.ReportExtensions6
@@ -61,8 +59,7 @@ func (c *datagramSocket) keepError(e DatagramError) {
 	c.errors.Put(e, e.charge(), c.queue.Limit())
 }
 
-// tooLong queues an error about a packet to remote that exceeds the path MTU, if the
-// program has enabled that.
+// tooLong queues an error about a packet to remote that exceeds the path MTU, if the program has enabled that.
 func (c *datagramSocket) tooLong(o *UDPOptions, remote netip.AddrPort, mtu int) {
 	if !o.queuesErrors(remote.Addr()) {
 		return

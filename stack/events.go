@@ -21,10 +21,9 @@ type watcher struct {
 	f atomic.Pointer[func(Events)]
 }
 
-// Watch registers f to be called whenever an event begins, replacing the previous function; nil removes it. f runs on
-// the goroutine that caused the event, normally while a shard processes packets, so it must not block. Of the socket's
-// methods f may call only TCPConn.Buffered and, for Readable alone, TCPConn.TryRead. An event may already be over when
-// f is called.
+// Watch registers f to be called whenever an event begins, replacing the previous function; nil removes it. f runs on the
+// goroutine that caused the event, normally while a shard processes packets, so it must not block. Of the socket's methods f
+// may call only TCPConn.Buffered and, for Readable alone, TCPConn.TryRead. An event may already be over when f is called.
 func (w *watcher) Watch(f func(Events)) {
 	if f == nil {
 		w.f.Store(nil)

@@ -19,10 +19,9 @@ type Forwarder struct {
 	// TCP is called for each connection attempt. The peer gets no reply until TCP calls
 	// Accept or Reject; returning without either rejects the attempt.
 	TCP func(*TCPRequest)
-	// UDP is called for each new flow. The socket is connected to the peer and bound to
-	// the peer's destination address, and receives the first datagram of the flow. UDP
-	// should start a goroutine for the flow and return; until it returns, the flow counts
-	// as undecided.
+	// UDP is called for each new flow. The socket is connected to the peer and bound to the peer's destination address, and
+	// receives the first datagram of the flow. UDP should start a goroutine for the flow and return; until it returns, the
+	// flow counts as undecided.
 	UDP func(*UDPConn)
 	// Ping is called for each echo request. Reply answers the request.
 	Ping func(*PingRequest)
@@ -31,8 +30,7 @@ type Forwarder struct {
 // maxForward bounds the requests that a forwarder has not decided, per stack.
 const maxForward = 1024
 
-// Forward sets the forwarder. It must be called before the first interface with AcceptAny
-// is attached.
+// Forward sets the forwarder. It must be called before the first interface with AcceptAny is attached.
 func (s *Stack) Forward(f Forwarder) { s.forwarder = f }
 
 // forwarding is a shard's set of undecided connection attempts. It prevents a
@@ -41,10 +39,9 @@ type forwarding struct {
 	pending map[flow]*TCPRequest
 }
 
-// Refuse informs the peer of a forwarder's socket that its datagrams are not accepted,
-// with an ICMP "port unreachable" error subject to the rate limit. The socket stays open.
-// Refuse does nothing on a socket without a peer, or one that was not passed to
-// Forwarder.UDP.
+// Refuse informs the peer of a forwarder's socket that its datagrams are not accepted, with an ICMP "port unreachable" error
+// subject to the rate limit. The socket stays open. Refuse does nothing on a socket without a peer, or one that was not passed
+// to Forwarder.UDP.
 func (c *UDPConn) Refuse() {
 	peer := c.peer.Load()
 	if c.home == nil || peer == nil {
@@ -74,8 +71,7 @@ func (r *TCPRequest) Local() netip.AddrPort { return r.id.Local }
 // Remote returns the address of the peer.
 func (r *TCPRequest) Remote() netip.AddrPort { return r.id.Remote }
 
-// inputTCP passes a connection attempt to the forwarder. It returns false if the segment
-// must be answered with a reset.
+// inputTCP passes a connection attempt to the forwarder. It returns false if the segment must be answered with a reset.
 func (fw *forwarding) inputTCP(sh *shard, id tcp.ID, p *packet, seg *tcp.Segment) bool {
 	handler := sh.stack.forwarder.TCP
 	if seg.Flags.Has(wire.RST) {
@@ -123,8 +119,7 @@ func (sh *shard) beginForward() bool {
 	return true
 }
 
-// Accept completes the handshake. The connection can be used at once. Errors: ErrClosed,
-// also if the request has been decided.
+// Accept completes the handshake. The connection can be used at once. Errors: ErrClosed, also if the request has been decided.
 func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 	if !r.decide() {
 		return nil, ErrClosed
@@ -147,8 +142,7 @@ func (r *TCPRequest) Accept(o TCPOptions) (*TCPConn, error) {
 	return c, nil
 }
 
-// Reject rejects the connection with a reset. It does nothing if the request has been
-// decided.
+// Reject rejects the connection with a reset. It does nothing if the request has been decided.
 func (r *TCPRequest) Reject() {
 	if !r.decide() {
 		return

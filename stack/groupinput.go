@@ -6,9 +6,8 @@ import (
 	"loam/wire"
 )
 
-// Input of IGMP and MLD messages. A shard checks the packets that carry them. It passes
-// the messages that matter to a host to the interface loop: queries, and reports of other
-// hosts in the older protocol versions.
+// Input of IGMP and MLD messages. A shard checks the packets that carry them. It passes the messages that matter to a host to
+// the interface loop: queries, and reports of other hosts in the older protocol versions.
 
 // inputIGMP processes an IGMP packet. The caller frees the frame.
 func (sh *shard) inputIGMP(p *packet) {
@@ -48,9 +47,8 @@ func (sh *shard) inputGroup(p *packet, protocol wire.GroupProtocol) {
 	}
 }
 
-// believedGroup4 reports whether a query can come from this link (RFC 9776 section 9.1).
-// Queries of IGMPv2 and IGMPv3 carry the Router Alert option. General queries to a group
-// are sent to all systems.
+// believedGroup4 reports whether a query can come from this link (RFC 9776 section 9.1). Queries of IGMPv2 and IGMPv3 carry
+// the Router Alert option. General queries to a group are sent to all systems.
 func believedGroup4(p *packet, m *wire.GroupMessage) bool {
 	if m.Kind != wire.GroupQuery {
 		return true
@@ -82,8 +80,7 @@ func believedGroup6(p *packet, _ *wire.GroupMessage) bool {
 	return p.src.IsLinkLocalUnicast() && p.ttl == 1 && alerts6(p.frame.Bytes())
 }
 
-// alerts6 reports whether the packet b starts with a hop-by-hop options header that
-// contains Router Alert.
+// alerts6 reports whether the packet b starts with a hop-by-hop options header that contains Router Alert.
 func alerts6(b []byte) bool {
 	h, payload, err := wire.ParseIPv6(b)
 	if err != nil || h.NextHeader != wire.ProtoHopByHop {

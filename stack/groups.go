@@ -21,8 +21,7 @@ type receptions struct {
 	of map[netip.Addr]*group.Reception
 }
 
-// change calls f on the record (group.Reception) of a group's users. A record without users is removed
-// afterwards.
+// change calls f on the record (group.Reception) of a group's users. A record without users is removed afterwards.
 func (r *receptions) change(addr netip.Addr, f func(*group.Reception)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,19 +67,16 @@ func (r *receptions) receives(addr, source netip.Addr) bool {
 // MLD. nil: groups are not reported.
 type groupHosts [2]*group.Host
 
-// groupHeaders has the length of the IP headers of IGMP and MLD messages, in bytes,
-// including the Router Alert option.
+// groupHeaders has the length of the IP headers of IGMP and MLD messages, in bytes, including the Router Alert option.
 var groupHeaders = [...]int{
 	wire.IGMP: wire.IPv4MinLen + len(routerAlert4),
 	wire.MLD:  wire.IPv6Len + wire.IPv6ExtMinLen,
 }
 
-// routerAlert4 is the IPv4 option Router Alert, which makes routers inspect a packet (RFC
-// 2113).
+// routerAlert4 is the IPv4 option Router Alert, which makes routers inspect a packet (RFC 2113).
 var routerAlert4 = []byte{byte(wire.OptRouterAlert), 4, 0, 0}
 
-// routerAlert6 is an IPv6 hop-by-hop options header with Router Alert and padding (RFC
-// 2711).
+// routerAlert6 is an IPv6 hop-by-hop options header with Router Alert and padding (RFC 2711).
 var routerAlert6 = wire.IPv6Ext{Next: wire.ProtoICMPv6, Data: []byte{wire.IPv6OptRouterAlert, 2, 0, 0, 1, 0}}
 
 // leastMTU6 is the minimum IPv6 MTU in bytes. Reports fit into it, so that they do not
@@ -134,8 +130,7 @@ func (l *ifaceLoop) updateFilter(addr netip.Addr) {
 	}
 }
 
-// renewGroups repeats the MLD reports that were sent before there was a usable source
-// address.
+// renewGroups repeats the MLD reports that were sent before there was a usable source address.
 func (l *ifaceLoop) renewGroups() {
 	if host := l.groups[wire.MLD]; host != nil {
 		host.Renew(l.now)

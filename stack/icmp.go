@@ -56,8 +56,7 @@ func (sh *shard) sendEchoReply(src, dst netip.Addr, tos uint8, h wire.ICMPv4, da
 	}
 }
 
-// sendICMP sends a message now, or drops it if the device has no room. It reports whether
-// the message was sent.
+// sendICMP sends a message now, or drops it if the device has no room. It reports whether the message was sent.
 func (sh *shard) sendICMP(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data []byte) bool {
 	path, err := sh.tables.route(src, dst)
 	if err != nil {
@@ -86,8 +85,7 @@ func (s *Stack) icmpPacket(src, dst netip.Addr, tos uint8, h wire.ICMPv4, data [
 	return f
 }
 
-// sendError sends an ICMP error about the packet b, if RFC 1122 section 3.2.2 and the
-// rate limit permit one.
+// sendError sends an ICMP error about the packet b, if RFC 1122 section 3.2.2 and the rate limit permit one.
 func (sh *shard) sendError(b []byte, kind wire.ICMPv4Type, code uint8) {
 	about, quote, ok := icmp.Answerable(b)
 	to, ours := sh.tables.local[about.Dst]

@@ -59,8 +59,7 @@ func (sh *shard) sendEchoReply6(src, dst netip.Addr, tos uint8, rest uint32, dat
 	}
 }
 
-// sendICMP6 sends a message now, or drops it if the device has no room. It reports
-// whether the message was sent.
+// sendICMP6 sends a message now, or drops it if the device has no room. It reports whether the message was sent.
 func (sh *shard) sendICMP6(src, dst netip.Addr, tos uint8, h wire.ICMPv6, data []byte) bool {
 	path, err := sh.tables.route(src, dst)
 	if !src.IsValid() {

@@ -11,8 +11,7 @@ import (
 
 // Delivery of ICMP errors to sockets.
 
-// icmpError is an ICMP message about a packet that this host sent, or a local error in
-// its place.
+// icmpError is an ICMP message about a packet that this host sent, or a local error in its place.
 type icmpError struct {
 	quote      icmp.Quote
 	kind       icmp.Kind
@@ -31,9 +30,8 @@ func (p *packet) arrived(now tcp.Time) Datagram {
 	return p.datagram(now, netip.AddrPortFrom(p.ifc.scoped(p.src), 0), netip.AddrPortFrom(p.ifc.scoped(p.dst), 0), 0)
 }
 
-// comesBy sets e.on to the interface where the message arrived. For a message that this host sent to
-// itself, e.on stays nil: the loopback interface is not on the path of the packet that the message
-// quotes.
+// comesBy sets e.on to the interface where the message arrived. For a message that this host sent to itself, e.on stays nil:
+// the loopback interface is not on the path of the packet that the message quotes.
 func (e *icmpError) comesBy(p *packet) {
 	if !p.ifc.loopback {
 		e.on = p.ifc
@@ -158,10 +156,9 @@ func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 	return true
 }
 
-// inputError processes an ICMP error about a packet of the socket and reports whether it
-// had any effect. skip is the length of the quoted headers that are not part of the
-// program's data. As on Linux, a program without an error queue sees only permanent
-// errors, and only if the socket is connected.
+// inputError processes an ICMP error about a packet of the socket and reports whether it had any effect. skip is the length of
+// the quoted headers that are not part of the program's data. As on Linux, a program without an error queue sees only
+// permanent errors, and only if the socket is connected.
 func (c *datagramSocket) inputError(sh *shard, e *icmpError, skip int) bool {
 	o, dst := c.Options(), e.quote.Dst
 	queues, peer := o.queuesErrors(dst), c.peer.Load() != nil

@@ -99,8 +99,7 @@ func (in *inbox) ring() {
 	}
 }
 
-// touch asks the shard to look at one of its connections, and wakes the shard's loop. It returns false if the shard has
-// ended.
+// touch asks the shard to look at one of its connections, and wakes the shard's loop. It returns false if the shard has ended.
 func (sh *shard) touch(c *TCPConn) bool {
 	listed := sh.list(c)
 	sh.inbox.ring()
@@ -132,8 +131,7 @@ func (sh *shard) post(f func(*shard)) bool {
 	return left
 }
 
-// leave queues f as post does, without waking the shard's loop. The caller must make sure that the shard runs
-// afterwards.
+// leave queues f as post does, without waking the shard's loop. The caller must make sure that the shard runs afterwards.
 func (sh *shard) leave(f func(*shard)) bool {
 	sh.inbox.mu.Lock()
 	defer sh.inbox.mu.Unlock()

@@ -111,8 +111,7 @@ func frameOf(d *ip.Datagram) *link.Frame {
 	return f
 }
 
-// newReassembler returns a reassembler that uses frames as its buffers. memory is its
-// bound in bytes.
+// newReassembler returns a reassembler that uses frames as its buffers. memory is its bound in bytes.
 func newReassembler(memory int) *ip.Reassembler {
 	return ip.NewReassembler(ip.ReassemblyConfig{
 		Memory: memory,
@@ -140,9 +139,8 @@ func (sh *shard) inject(from *shard, p *packet) {
 	sh.inbox.ring()
 }
 
-// sendIP sends an IP packet and takes ownership of f, which starts with the IP header. A
-// packet longer than the path MTU is fragmented, unless the device will segment it. The
-// caller must have checked for room.
+// sendIP sends an IP packet and takes ownership of f, which starts with the IP header. A packet longer than the path MTU is
+// fragmented, unless the device will segment it. The caller must have checked for room.
 func (sh *shard) sendIP(p *path, f *link.Frame) {
 	sh.tally.countSent(p.nextHop, f.Len())
 	l := sh.link(p.ifc)

@@ -20,9 +20,8 @@ import (
 
 // Interface is a link attached to a stack.
 //
-// Its loop owns the state that exists once per link: the neighbour cache, the DHCP
-// client, and the multicast group reports. Other goroutines send it requests and messages
-// through channels. The loop publishes resolved neighbours in an immutable map.
+// Its loop owns the state that exists once per link: the neighbour cache, the DHCP client, and the multicast group reports.
+// Other goroutines send it requests and messages through channels. The loop publishes resolved neighbours in an immutable map.
 type Interface struct {
 	stack       *Stack
 	name        string
@@ -66,8 +65,7 @@ type Interface struct {
 	ended    chan struct{}      // closed by loop
 }
 
-// InterfaceConfig configures an attachment. The zero value attaches the device under its
-// own name.
+// InterfaceConfig configures an attachment. The zero value attaches the device under its own name.
 type InterfaceConfig struct {
 	Name string   // name of the interface; empty: the device's name
 	MAC  wire.MAC // zero: the device's, or a random locally administered address
@@ -75,8 +73,7 @@ type InterfaceConfig struct {
 	// AcceptAny makes the interface accept packets to any destination address. Packets
 	// that match no socket go to the stack's forwarder.
 	AcceptAny bool
-	// NoIPv6 disables IPv6 on the interface: it has no link-local address and drops IPv6
-	// packets.
+	// NoIPv6 disables IPv6 on the interface: it has no link-local address and drops IPv6 packets.
 	NoIPv6 bool
 	// NoDetection skips duplicate address detection (RFC 4862 section 5.4). IPv6
 	// addresses are usable at once instead of after one second.
@@ -87,9 +84,8 @@ type InterfaceConfig struct {
 // forward 68 bytes, and RFC 1122 to reassemble 576. Smaller MTUs are of no practical use.
 const minMTU = 576
 
-// Attach attaches a device to the stack. The stack then owns the device and closes it
-// when the interface is detached or the stack is closed. Errors: ErrExists if the name is
-// in use, ErrInvalid if the MTU is below 576, ErrClosed.
+// Attach attaches a device to the stack. The stack then owns the device and closes it when the interface is detached or the
+// stack is closed. Errors: ErrExists if the name is in use, ErrInvalid if the MTU is below 576, ErrClosed.
 func (s *Stack) Attach(dev link.Device, c InterfaceConfig) (*Interface, error) {
 	info := dev.Info()
 	if c.Name == "" {
@@ -114,8 +110,7 @@ func (s *Stack) Attach(dev link.Device, c InterfaceConfig) (*Interface, error) {
 	return ifc, err
 }
 
-// attach creates an interface with a complete configuration, publishes it and starts its
-// goroutines.
+// attach creates an interface with a complete configuration, publishes it and starts its goroutines.
 func (s *Stack) attach(dev link.Device, c InterfaceConfig, loopback bool) (*Interface, error) {
 	info := dev.Info()
 	ifc := &Interface{
@@ -196,9 +191,8 @@ func (i *Interface) Down() <-chan struct{} { return i.receivers[0].ended }
 // Interfaces returns the interfaces in order of index. The first is "lo".
 func (s *Stack) Interfaces() []*Interface { return slices.Clone(s.tables.Load().interfaces) }
 
-// Detach closes the device and removes the interface with its addresses and routes.
-// Errors: ErrInvalid for "lo", ErrNoInterface if it is already detached, or the error of
-// closing the device.
+// Detach closes the device and removes the interface with its addresses and routes. Errors: ErrInvalid for "lo",
+// ErrNoInterface if it is already detached, or the error of closing the device.
 func (i *Interface) Detach() error {
 	if i.loopback {
 		return ErrInvalid

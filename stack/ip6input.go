@@ -10,9 +10,8 @@ import (
 	"loam/wire"
 )
 
-// Input of IPv6 packets (RFC 8200). The receiver checks the header and walks the
-// extension headers. The shard processes fragments, and packets to be answered with
-// "parameter problem".
+// Input of IPv6 packets (RFC 8200). The receiver checks the header and walks the extension headers. The shard processes
+// fragments, and packets to be answered with "parameter problem".
 
 // receiveIPv6 processes a packet, and takes ownership of its frame. The parameter from is
 // the link-layer address of the sender.
@@ -48,8 +47,7 @@ func (r *receiver) receiveIPv6(t *tables, p *packet, from wire.MAC) {
 	r.pass(p, p.payload())
 }
 
-// setChain sets the fields derived from the extension headers. It returns false if the
-// packet must be dropped silently.
+// setChain sets the fields derived from the extension headers. It returns false if the packet must be dropped silently.
 func (p *packet) setChain(h *wire.IPv6) bool {
 	switch h.NextHeader {
 	case wire.ProtoTCP, wire.ProtoUDP, wire.ProtoUDPLite, wire.ProtoICMPv6:
@@ -154,8 +152,7 @@ func (r *receiver) receiveND(p *packet, from wire.MAC) {
 	}
 }
 
-// deliverOdd processes a fragment, or a packet with unacceptable headers. It takes
-// ownership of the frame.
+// deliverOdd processes a fragment, or a packet with unacceptable headers. It takes ownership of the frame.
 func (sh *shard) deliverOdd(p *packet) {
 	switch {
 	case p.problem != 0:
@@ -170,8 +167,7 @@ func (sh *shard) deliverOdd(p *packet) {
 	}
 }
 
-// noProtocol answers a packet of an unsupported protocol with an ICMP error. It takes
-// ownership of the frame.
+// noProtocol answers a packet of an unsupported protocol with an ICMP error. It takes ownership of the frame.
 func (sh *shard) noProtocol(p *packet) {
 	sh.tally.countBy(p.src, IPNoProtocol)
 	if p.src.Is6() {
@@ -236,8 +232,7 @@ func (sh *shard) expired6(first *ip.Datagram) {
 	f.Free()
 }
 
-// scoped returns the address with the interface name as its zone if the address is valid
-// only on a link.
+// scoped returns the address with the interface name as its zone if the address is valid only on a link.
 func (i *Interface) scoped(a netip.Addr) netip.Addr {
 	if isScoped(a) {
 		return a.WithZone(i.name)
@@ -245,8 +240,7 @@ func (i *Interface) scoped(a netip.Addr) netip.Addr {
 	return a
 }
 
-// scopedPort returns the address and port with the interface name as zone if the address is valid
-// only on a link.
+// scopedPort returns the address and port with the interface name as zone if the address is valid only on a link.
 func (i *Interface) scopedPort(a netip.AddrPort) netip.AddrPort {
 	if a.Addr().Is4() {
 		return a

@@ -45,8 +45,7 @@ func (h *ipHeader) length() int {
 	return wire.IPv6Len
 }
 
-// headersTCP returns the length of the IP and TCP headers of segments to a host, in bytes
-// and without options.
+// headersTCP returns the length of the IP and TCP headers of segments to a host, in bytes and without options.
 func headersTCP(a netip.Addr) int {
 	if a.Is4() {
 		return wire.IPv4MinLen + wire.TCPMinLen
@@ -54,8 +53,7 @@ func headersTCP(a netip.Addr) int {
 	return wire.IPv6Len + wire.TCPMinLen
 }
 
-// fragment6 fragments and sends a packet that is longer than the path MTU. It takes
-// ownership of f.
+// fragment6 fragments and sends a packet that is longer than the path MTU. It takes ownership of f.
 func (sh *shard) fragment6(p *path, f *link.Frame) {
 	h, payload, err := wire.ParseIPv6(f.Bytes())
 	if err != nil {

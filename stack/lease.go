@@ -12,9 +12,8 @@ import (
 	"loam/wire"
 )
 
-// The DHCP client of an interface: see configure.Lease. The interface loop runs it. The
-// client works before the interface has an address, so it builds its own packets instead
-// of using a socket, and receivers pass it the messages to the client port.
+// The DHCP client of an interface: see configure.Lease. The interface loop runs it. The client works before the interface has
+// an address, so it builds its own packets instead of using a socket, and receivers pass it the messages to the client port.
 
 // UDP ports of DHCP (RFC 2131 section 4.1).
 const (
@@ -22,11 +21,10 @@ const (
 	dhcpClientPort = 68
 )
 
-// DHCP starts the DHCP client of the interface and waits for the first lease. The client
-// configures an address, routes and DNS servers, and renews the lease until the stack is
-// closed or ReleaseDHCP is called. If ctx ends first, DHCP returns its error and the
-// client keeps trying. hostName is sent to the server and may be empty. Errors:
-// ErrInvalid if the link is not Ethernet, ErrClosed.
+// DHCP starts the DHCP client of the interface and waits for the first lease. The client configures an address, routes and DNS
+// servers, and renews the lease until the stack is closed or ReleaseDHCP is called. If ctx ends first, DHCP returns its error
+// and the client keeps trying. hostName is sent to the server and may be empty. Errors: ErrInvalid if the link is not
+// Ethernet, ErrClosed.
 func (i *Interface) DHCP(ctx context.Context, hostName string) (dhcp.Lease, error) {
 	if i.medium != link.Ethernet {
 		return dhcp.Lease{}, ErrInvalid
@@ -169,9 +167,8 @@ func (i *Interface) forLease(p *packet) bool {
 	return err == nil && h.SrcPort == dhcpServerPort && h.DstPort == dhcpClientPort
 }
 
-// hand passes the payload of a UDP packet to a DHCP client in the interface loop. It takes ownership of
-// the frame. If the checksum is wrong or the channel is full, the packet is dropped: hand returns the
-// counter for the reason, and false.
+// hand passes the payload of a UDP packet to a DHCP client in the interface loop. It takes ownership of the frame. If the
+// checksum is wrong or the channel is full, the packet is dropped: hand returns the counter for the reason, and false.
 func (p *packet) hand(to chan<- []byte) (Counter, bool) {
 	defer p.frame.Free()
 	b := p.payload()

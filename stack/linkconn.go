@@ -13,13 +13,11 @@ import (
 	"loam/wire"
 )
 
-// LinkConn is a socket for link-layer frames, like the packet sockets of Linux
-// (packet(7)). It receives a copy of every frame that arrives, whatever its destination
-// and before the stack processes it, and of every frame that is sent. It can send frames
-// of any type. The copying is in linktap.go.
+// LinkConn is a socket for link-layer frames, like the packet sockets of Linux (packet(7)). It receives a copy of every frame
+// that arrives, whatever its destination and before the stack processes it, and of every frame that is sent. It can send
+// frames of any type. The copying is in linktap.go.
 //
-// Such sockets are few. They are published as an immutable list that receivers and shards
-// read.
+// Such sockets are few. They are published as an immutable list that receivers and shards read.
 type LinkConn struct {
 	watcher
 	readers socket.Waiter
@@ -77,9 +75,8 @@ type LinkFrame struct {
 // ArrivedFrame returns when a frame arrived or was sent, by the current wall clock.
 func (s *Stack) ArrivedFrame(d *LinkFrame) time.Time { return time.Now().Add(d.at - s.now()) }
 
-// ListenLink returns a socket that receives frames of one type on all interfaces. With
-// type 0 it receives nothing until Bind is called. A cooked socket reads and writes
-// frames without the link header. Errors: ErrClosed.
+// ListenLink returns a socket that receives frames of one type on all interfaces. With type 0 it receives nothing until Bind
+// is called. A cooked socket reads and writes frames without the link header. Errors: ErrClosed.
 func (s *Stack) ListenLink(cooked bool, kind wire.EtherType) (*LinkConn, error) {
 	c := &LinkConn{stack: s, cooked: cooked}
 	c.queue.SetLimit(defaultDatagramBuffer)
@@ -126,8 +123,7 @@ func (c *LinkConn) Close() error {
 	return nil
 }
 
-// Bind selects frames of one type, or LinkAll, on one interface; nil means all
-// interfaces.
+// Bind selects frames of one type, or LinkAll, on one interface; nil means all interfaces.
 func (c *LinkConn) Bind(on *Interface, kind wire.EtherType) { c.bound.Store(&linkBinding{on, kind}) }
 
 // Bound returns the setting of Bind.
@@ -171,9 +167,8 @@ func (c *LinkConn) TakeStats() (frames, dropped uint32) {
 // LinkFrame.Len is the full length. Errors: ErrWouldBlock, ErrClosed.
 func (c *LinkConn) TryRead(p []byte) (int, LinkFrame, error) { return c.read(p, c.queue.Take) }
 
-// ReadFrame waits for a frame and returns it as TryRead does. Errors, wrapped in a
-// net.OpError: net.ErrClosed, and os.ErrDeadlineExceeded after the deadline of
-// SetReadDeadline.
+// ReadFrame waits for a frame and returns it as TryRead does. Errors, wrapped in a net.OpError: net.ErrClosed, and
+// os.ErrDeadlineExceeded after the deadline of SetReadDeadline.
 func (c *LinkConn) ReadFrame(p []byte) (int, LinkFrame, error) {
 	var info LinkFrame
 	n, err := socket.Await(&c.readers, func() (n int, err error) {
@@ -204,12 +199,10 @@ func (c *LinkConn) read(p []byte, from func([]byte) (int, LinkFrame, bool)) (int
 	return 0, LinkFrame{}, ErrWouldBlock
 }
 
-// Waiting returns the number of frames that can be read now, and the length of the first
-// frame in bytes.
+// Waiting returns the number of frames that can be read now, and the length of the first frame in bytes.
 func (c *LinkConn) Waiting() (count, first int) { return c.queue.Len() }
 
-// Events returns the conditions that hold now. Writable always holds: a frame that the
-// device has no room for is dropped.
+// Events returns the conditions that hold now. Writable always holds: a frame that the device has no room for is dropped.
 func (c *LinkConn) Events() Events {
 	e := Writable
 	if n, _ := c.queue.Len(); n > 0 {
@@ -223,11 +216,10 @@ func (c *LinkConn) Events() Events {
 	return e
 }
 
-// TryWrite sends a frame on an interface. p includes the link header, unless the socket
-// is cooked; then p is the payload of a frame of the given type, and the parameter to is
-// the address of the receiving station. On a link without header, p is the whole frame.
-// Errors: ErrClosed, ErrNoInterface if the interface is nil, ErrInvalid for a frame
-// shorter than the header, ErrMessageTooLong, ErrNoBuffers if the device has no room.
+// TryWrite sends a frame on an interface. p includes the link header, unless the socket is cooked; then p is the payload of a
+// frame of the given type, and the parameter to is the address of the receiving station. On a link without header, p is the
+// whole frame. Errors: ErrClosed, ErrNoInterface if the interface is nil, ErrInvalid for a frame shorter than the header,
+// ErrMessageTooLong, ErrNoBuffers if the device has no room.
 func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.EtherType) (int, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -261,8 +253,7 @@ func (c *LinkConn) TryWrite(p []byte, on *Interface, to wire.MAC, kind wire.Ethe
 	return len(p), c.send(on, f)
 }
 
-// tagLen is the length of a VLAN tag in bytes. A tagged frame may exceed the MTU by that
-// much.
+// tagLen is the length of a VLAN tag in bytes. A tagged frame may exceed the MTU by that much.
 const tagLen = 4
 
 // send passes a frame to the device of an interface. It takes ownership of the frame.

@@ -7,10 +7,9 @@ import (
 	"loam/wire"
 )
 
-// Copies of frames for LinkConns. A frame is copied when a receiver has read it, or just
-// before it is passed to a device. A frame that must wait for room in the device is
-// copied when it starts to wait. Without LinkConns, the cost is one pointer load per
-// received batch and per sent frame.
+// Copies of frames for LinkConns. A frame is copied when a receiver has read it, or just before it is passed to a device. A
+// frame that must wait for room in the device is copied when it starts to wait. Without LinkConns, the cost is one pointer
+// load per received batch and per sent frame.
 
 // headerLen returns the length of the link header that sockets see, in bytes. Loopback
 // frames have no header; as on Linux, sockets see a header of zeros.
@@ -34,8 +33,7 @@ func (s *Stack) tapIncoming(counts *tally, ifc *Interface, f *link.Frame) {
 	s.tap(counts, ifc, f, info, nil)
 }
 
-// tapOutgoing delivers copies of a frame that is being sent, except to the socket that
-// sends it.
+// tapOutgoing delivers copies of a frame that is being sent, except to the socket that sends it.
 func (s *Stack) tapOutgoing(counts *tally, ifc *Interface, f *link.Frame, sender *LinkConn) {
 	s.tap(counts, ifc, f, LinkFrame{Kind: FrameOutgoing, Interface: ifc.index, Partial: f.NeedsChecksum}, sender)
 }

@@ -16,9 +16,8 @@ type SourceFilter = group.Filter
 // Memberships is the set of multicast groups of a socket. It can be created before the
 // socket, which takes it over through UDPOptions.Groups.
 //
-// A nil interface stands for the interface of the route to the group. All methods return
-// ErrInvalid if group is not a multicast address, ErrNoInterface if no interface is
-// found, and ErrClosed.
+// A nil interface stands for the interface of the route to the group. All methods return ErrInvalid if group is not a
+// multicast address, ErrNoInterface if no interface is found, and ErrClosed.
 type Memberships struct {
 	stack  *Stack
 	mu     sync.Mutex // guards the fields below
@@ -26,13 +25,11 @@ type Memberships struct {
 	closed bool
 }
 
-// NewMemberships returns the memberships for a socket created later. If no socket takes
-// it over, the caller must close it.
+// NewMemberships returns the memberships for a socket created later. If no socket takes it over, the caller must close it.
 func (s *Stack) NewMemberships() *Memberships { return &Memberships{stack: s} }
 
-// JoinGroup joins a multicast group on an interface and receives from all sources. As on
-// Linux, this is allowed in the source-specific range (RFC 4607) too, where routers
-// ignore it. Errors: ErrInUse if the socket is already a member.
+// JoinGroup joins a multicast group on an interface and receives from all sources. As on Linux, this is allowed in the
+// source-specific range (RFC 4607) too, where routers ignore it. Errors: ErrInUse if the socket is already a member.
 func (m *Memberships) JoinGroup(group netip.Addr, on *Interface) error {
 	return m.change(group, on, m.list.Join)
 }
@@ -52,40 +49,34 @@ func (m *Memberships) LeaveGroup(group netip.Addr, on *Interface) error {
 	return apply(m.list.Leave(group, on))
 }
 
-// JoinSourceSpecificGroup joins a group for a single source, or adds a source to an
-// existing membership (IP_ADD_SOURCE_MEMBERSHIP, MCAST_JOIN_SOURCE_GROUP). Errors:
-// ErrInvalid if the membership excludes sources; ErrNotAvailable if the source is already
-// included or has another IP version; ErrNoBuffers for more than 10 IPv4 or 64 IPv6
-// sources.
+// JoinSourceSpecificGroup joins a group for a single source, or adds a source to an existing membership
+// (IP_ADD_SOURCE_MEMBERSHIP, MCAST_JOIN_SOURCE_GROUP). Errors: ErrInvalid if the membership excludes sources; ErrNotAvailable
+// if the source is already included or has another IP version; ErrNoBuffers for more than 10 IPv4 or 64 IPv6 sources.
 func (m *Memberships) JoinSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.changeSource(group, source, on, m.list.AddSource, false)
 }
 
-// LeaveSourceSpecificGroup removes a source that JoinSourceSpecificGroup has added.
-// Removing the last source leaves the group. Errors: ErrInvalid if the socket is not a
-// member or the membership excludes sources; ErrNotAvailable if the source is not in the
-// filter.
+// LeaveSourceSpecificGroup removes a source that JoinSourceSpecificGroup has added. Removing the last source leaves the group.
+// Errors: ErrInvalid if the socket is not a member or the membership excludes sources; ErrNotAvailable if the source is not in
+// the filter.
 func (m *Memberships) LeaveSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.changeSource(group, source, on, m.list.RemoveSource, false)
 }
 
-// ExcludeSourceSpecificGroup excludes a source from a group that was joined
-// (IP_BLOCK_SOURCE, MCAST_BLOCK_SOURCE). Errors: those of JoinSourceSpecificGroup, and
-// ErrInvalid if the socket is not a member.
+// ExcludeSourceSpecificGroup excludes a source from a group that was joined (IP_BLOCK_SOURCE, MCAST_BLOCK_SOURCE). Errors:
+// those of JoinSourceSpecificGroup, and ErrInvalid if the socket is not a member.
 func (m *Memberships) ExcludeSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.changeSource(group, source, on, m.list.AddSource, true)
 }
 
-// IncludeSourceSpecificGroup undoes ExcludeSourceSpecificGroup. Errors: those of
-// LeaveSourceSpecificGroup.
+// IncludeSourceSpecificGroup undoes ExcludeSourceSpecificGroup. Errors: those of LeaveSourceSpecificGroup.
 func (m *Memberships) IncludeSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	return m.changeSource(group, source, on, m.list.RemoveSource, true)
 }
 
-// SetSourceFilter replaces the filter of a membership (IP_MSFILTER, MCAST_MSFILTER). A
-// filter that includes no source leaves the group. Errors: ErrInvalid if the socket is
-// not a member; ErrNotAvailable if it is not a member and the filter would leave the
-// group, or if a source has another IP version; ErrNoBuffers for too many sources.
+// SetSourceFilter replaces the filter of a membership (IP_MSFILTER, MCAST_MSFILTER). A filter that includes no source leaves
+// the group. Errors: ErrInvalid if the socket is not a member; ErrNotAvailable if it is not a member and the filter would
+// leave the group, or if a source has another IP version; ErrNoBuffers for too many sources.
 func (m *Memberships) SetSourceFilter(addr netip.Addr, on *Interface, f SourceFilter) error {
 	f, err := group.CheckFilter(addr, f)
 	if err != nil {

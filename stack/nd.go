@@ -52,9 +52,8 @@ func (l *ifaceLoop) duplicate(addr netip.Addr) {
 	}
 }
 
-// giveUp removes an address under duplicate detection and reports whether there was one.
-// It waits for concurrent changes: an address is announced before it is in the tables,
-// and another host may object in between.
+// giveUp removes an address under duplicate detection and reports whether there was one. It waits for concurrent changes: an
+// address is announced before it is in the tables, and another host may object in between.
 func (s *Stack) giveUp(ifc *Interface, addr netip.Addr) bool {
 	err := s.change(func(t *tables) error {
 		i := slices.IndexFunc(t.tentative, func(a Address) bool { return a.Interface == ifc.name && a.Prefix.Addr() == addr })
@@ -121,8 +120,7 @@ func (l *ifaceLoop) sendDiscovery(f *link.Frame, src, dst netip.Addr, mac wire.M
 	l.stack.tally.count6(NDSent)
 }
 
-// noRouter processes an advertisement of a neighbour that is not, or no longer, a
-// router.
+// noRouter processes an advertisement of a neighbour that is not, or no longer, a router.
 func (l *ifaceLoop) noRouter(m *neigh.Message) {
 	if !m.Advertisement || m.Router {
 		return

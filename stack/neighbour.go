@@ -26,9 +26,8 @@ type neighbour struct {
 	lastUse atomic.Int64 // tcp.Time of the last use reported to the loop
 }
 
-// useEvery is the minimum interval between two reports to the loop that a neighbour is in
-// use, in nanoseconds. The loop needs the reports to decide when to check that the
-// neighbour is still there.
+// useEvery is the minimum interval between two reports to the loop that a neighbour is in use, in nanoseconds. The loop needs
+// the reports to decide when to check that the neighbour is still there.
 const useEvery = int64(time.Second)
 
 // neighMessage informs the loop about a next hop.
@@ -53,8 +52,7 @@ type recentHop struct {
 	found *neighbour // nil if hop is not resolved
 }
 
-// neighbour returns the link-layer address of a next hop, if it is resolved, and reports
-// the use to the loop.
+// neighbour returns the link-layer address of a next hop, if it is resolved, and reports the use to the loop.
 func (l *txLink) neighbour(hop netip.Addr) (wire.MAC, bool) {
 	if known := l.ifc.neighbours.Load(); l.recent.known != known || l.recent.hop != hop {
 		l.recent = recentHop{known, hop, (*known)[hop]}
@@ -116,8 +114,7 @@ func (i *Interface) withdraw(addr netip.Addr) {
 	})
 }
 
-// Neighbours returns the entries of both neighbour caches. It is empty after the
-// interface has been detached.
+// Neighbours returns the entries of both neighbour caches. It is empty after the interface has been detached.
 func (i *Interface) Neighbours() []neigh.Entry {
 	answer := make(chan []neigh.Entry, 1)
 	i.post(func(l *ifaceLoop) { answer <- append(l.arp.Entries(), l.ndp.Entries()...) })
@@ -129,8 +126,7 @@ func (i *Interface) Neighbours() []neigh.Entry {
 	}
 }
 
-// SetNeighbour adds a permanent entry to the neighbour cache. It does not wait until the
-// entry is in use.
+// SetNeighbour adds a permanent entry to the neighbour cache. It does not wait until the entry is in use.
 func (i *Interface) SetNeighbour(addr netip.Addr, mac wire.MAC) {
 	i.post(func(l *ifaceLoop) {
 		if addr.Is4() {
@@ -226,9 +222,8 @@ func (i *Interface) loop() {
 // for the replies to that many messages.
 const mostAtOnce = 32
 
-// catchUp processes messages of neighbours that are already queued when a timer is due.
-// So a reply or an objection that arrived in time counts before the timer fires, however
-// late the loop runs.
+// catchUp processes messages of neighbours that are already queued when a timer is due. So a reply or an objection that
+// arrived in time counts before the timer fires, however late the loop runs.
 func (l *ifaceLoop) catchUp() {
 	if l.now < min(l.arp.Deadline(), l.ndp.Deadline()) {
 		return
@@ -309,8 +304,7 @@ func (l *ifaceLoop) publish() {
 	}
 }
 
-// publishOne adds a neighbour to the published map and makes the shards send the packets
-// waiting for it.
+// publishOne adds a neighbour to the published map and makes the shards send the packets waiting for it.
 func (l *ifaceLoop) publishOne(addr netip.Addr, mac wire.MAC) {
 	table := maps.Clone(*l.neighbours.Load())
 	n := &neighbour{mac: mac}

@@ -9,10 +9,9 @@ import (
 	"loam/stack/socket"
 )
 
-// The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn, TCPListener a net.Listener,
-// UDPConn and RawConn both a net.PacketConn and a net.Conn. Each call tries the operation. While it would block, the
-// call waits until the shard signals the reading or the writing side of the socket, and tries again. dial.go makes
-// sockets from address strings.
+// The blocking calls of sockets, with the types of package net: TCPConn is a net.Conn, TCPListener a net.Listener, UDPConn and
+// RawConn both a net.PacketConn and a net.Conn. Each call tries the operation. While it would block, the call waits until the
+// shard signals the reading or the writing side of the socket, and tries again. dial.go makes sockets from address strings.
 
 var (
 	_ net.Conn       = (*TCPConn)(nil)
@@ -48,9 +47,8 @@ func (c *TCPConn) Read(p []byte) (int, error) {
 	return n, c.opError("read", err)
 }
 
-// Write implements net.Conn. It returns when all of p is in the send buffer. Concurrent
-// calls are serialized: the bytes of one call are never interleaved with the bytes of
-// another.
+// Write implements net.Conn. It returns when all of p is in the send buffer. Concurrent calls are serialized: the bytes of one
+// call are never interleaved with the bytes of another.
 func (c *TCPConn) Write(p []byte) (int, error) {
 	c.turn.Lock() // when the first of several writers fails, the next one tries, and fails for the same reason
 	defer c.turn.Unlock()
@@ -204,8 +202,7 @@ func (c *datagramSocket) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteToUDPAddrPort works like the method of net.UDPConn. It blocks while the send
-// buffer is full.
+// WriteToUDPAddrPort works like the method of net.UDPConn. It blocks while the send buffer is full.
 func (c *UDPConn) WriteToUDPAddrPort(p []byte, to netip.AddrPort) (int, error) {
 	n, err := socket.Await(&c.writers, func() (int, error) { return c.TryWriteTo(p, to) })
 	if !to.IsValid() {

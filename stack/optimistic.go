@@ -9,10 +9,9 @@ import (
 	"loam/wire"
 )
 
-// Optimistic duplicate address detection for IPv6 (RFC 4429, decision 39). Addresses are
-// used immediately, while other hosts may still object. Package neigh suppresses the
-// messages that are not allowed meanwhile. This file has the rules for packets sent from
-// such an address.
+// Optimistic duplicate address detection for IPv6 (RFC 4429, decision 39). Addresses are used immediately, while other hosts
+// may still object. Package neigh suppresses the messages that are not allowed meanwhile. This file has the rules for packets
+// sent from such an address.
 
 // trial returns the kind of duplicate detection for addresses of the interface: optimistic or not. A router must not
 // use an address before detection has finished (RFC 4429 section 3.3).
@@ -26,8 +25,7 @@ func (i *Interface) trial() neigh.Trial {
 	return neigh.Optimistic
 }
 
-// settled reports whether addr is an address of the interface and its duplicate address
-// detection has finished.
+// settled reports whether addr is an address of the interface and its duplicate address detection has finished.
 func (t *tables) settled(ifc *Interface, addr netip.Addr) bool {
 	return t.local[addr].ifc == ifc && !t.onTrial(ifc, addr)
 }

@@ -9,15 +9,16 @@ import (
 	"loam/stack/tcp/congestion"
 )
 
-// TCPOptions are the options of a connection, or of a listener, whose connections inherit
-// them. The zero value selects the defaults. The comments name the options of socket(7),
-// ip(7), ipv6(7) and tcp(7).
+// TCPOptions are the options of a connection, or of a listener, whose connections inherit them. The zero value selects the
+// defaults. The comments name the options of socket(7), ip(7), ipv6(7) and tcp(7).
 type TCPOptions struct {
 	Delay             bool          // inverse of TCP_NODELAY, which Go programs expect to be on
 	Cork              bool          // TCP_CORK: segments that are not full are held back
 	QuickAck          bool          // TCP_QUICKACK is 1: received data is acknowledged at once
 	DelayAck          bool          // TCP_QUICKACK is 0: acknowledgments are delayed; if neither is set: quick at first, then adaptive
 	KeepAlive         bool          // SO_KEEPALIVE: an idle connection is probed
+	FastOpenNoCookie  bool          // TCP_FASTOPEN_NO_COOKIE: data of a SYN needs no cookie, which is safe only between trusted hosts
+	FastOpen          uint16        // TCP_FASTOPEN: limit on connections of a listener that Fast Open has opened and whose handshake is not complete; zero: no Fast Open
 	KeepAliveIdle     time.Duration // TCP_KEEPIDLE: idle time before the first probe; zero: two hours
 	KeepAliveInterval time.Duration // TCP_KEEPINTVL: time between probes; zero: 75 s
 	KeepAliveCount    int           // TCP_KEEPCNT: number of probes without an answer that end the connection; zero: 9
@@ -82,8 +83,7 @@ func (o TCPOptions) softErrors(peer netip.Addr) bool {
 	return o.SoftErrors
 }
 
-// config returns the configuration of a new connection: c, with SynRetries of the options
-// if set.
+// config returns the configuration of a new connection: c, with SynRetries of the options if set.
 func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	if o.SynRetries <= 0 {
 		return c
@@ -93,8 +93,7 @@ func (o *TCPOptions) config(c *tcp.Config) *tcp.Config {
 	return &own
 }
 
-// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package
-// tcp).
+// optionBox holds the options set by a program until the shard applies them to the connection's TCP machine (package tcp).
 type optionBox struct {
 	mu sync.Mutex
 	o  TCPOptions

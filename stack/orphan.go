@@ -2,15 +2,13 @@ package stack
 
 import "math"
 
-// Orphans are connections that their program has closed but that have not ended, because
-// data is still being sent or the peer's FIN has not arrived. A peer that reads one byte
-// at a time can prolong that forever. So the memory of orphans is bounded: above the
-// limit, the oldest is reset.
+// Orphans are connections that their program has closed but that have not ended, because data is still being sent or the
+// peer's FIN has not arrived. A peer that reads one byte at a time can prolong that forever. So the memory of orphans is
+// bounded: above the limit, the oldest is reset.
 //
-// Linux instead limits their number (net.ipv4.tcp_max_orphans) and resets the newest.
-// That was rejected: the newest orphan is more likely to be legitimate. The number also
-// says little about memory: an orphan takes from 2 KiB to megabytes, and a server that
-// exits closes all its connections at once.
+// Linux instead limits their number (net.ipv4.tcp_max_orphans) and resets the newest. That was rejected: the newest orphan is
+// more likely to be legitimate. The number also says little about memory: an orphan takes from 2 KiB to megabytes, and a
+// server that exits closes all its connections at once.
 
 // defaultOrphanBytes is the default of Config.MaxOrphanBytes, in bytes.
 const defaultOrphanBytes = 1 << 30

@@ -55,8 +55,7 @@ func (sh *shard) knownLink(ifc *Interface) *txLink {
 	return nil
 }
 
-// unlink removes the txLink of a detached interface. From then on the shard uses tables
-// without that interface.
+// unlink removes the txLink of a detached interface. From then on the shard uses tables without that interface.
 func (sh *shard) unlink(ifc *Interface) {
 	sh.tables = sh.stack.tables.Load()
 	sh.strays.Leave(ifc.listing.Flows())
@@ -69,18 +68,15 @@ func (sh *shard) unlink(ifc *Interface) {
 	}
 }
 
-// room reports whether a packet may be sent now. A caller that ignores the result makes
-// the queue grow without bound.
+// room reports whether a packet may be sent now. A caller that ignores the result makes the queue grow without bound.
 func (l *txLink) room() bool { return l.roomFor(link.BatchSize) }
 
-// roomForReset is room for resets and SYN cookies, which are not kept for later. A second
-// batch is reserved for them, because connections fill the first batch as soon as there is
-// room.
+// roomForReset is room for resets and SYN cookies, which are not kept for later. A second batch is reserved for them, because
+// connections fill the first batch as soon as there is room.
 func (l *txLink) roomForReset() bool { return l.roomFor(2 * link.BatchSize) }
 
-// roomForICMP is room for ICMP messages, which are not kept for later. A third batch is
-// reserved for them: when many connections close at once, resets fill the second batch,
-// and an echo request must still get its reply.
+// roomForICMP is room for ICMP messages, which are not kept for later. A third batch is reserved for them: when many
+// connections close at once, resets fill the second batch, and an echo request must still get its reply.
 func (l *txLink) roomForICMP() bool { return l.roomFor(3 * link.BatchSize) }
 
 // roomFor reports whether the number of queued frames is less than the limit most, after a flush if necessary.
@@ -121,9 +117,8 @@ func (l *txLink) resume(sh *shard) {
 // input is processed in between.
 const maxResumed = link.BatchSize
 
-// unstall lets connections that wait for room send, in order of arrival and while there
-// is room. It does not touch the other stalled connections: otherwise, with many
-// connections, every frame sent would cost a visit to each of them.
+// unstall lets connections that wait for room send, in order of arrival and while there is room. It does not touch the other
+// stalled connections: otherwise, with many connections, every frame sent would cost a visit to each of them.
 func (l *txLink) unstall() {
 	for range maxResumed {
 		if l.opening.Len()+l.stalled.Len() == 0 || !l.room() {
@@ -147,8 +142,7 @@ func (l *txLink) nextStalled() *TCPConn {
 	return c
 }
 
-// transmit sends an IP packet to a next hop on the link. It takes ownership of f, which
-// starts with the IP header.
+// transmit sends an IP packet to a next hop on the link. It takes ownership of f, which starts with the IP header.
 func (l *txLink) transmit(nextHop netip.Addr, f *link.Frame) {
 	if l.ifc.medium != link.Ethernet {
 		l.append(f)

@@ -8,9 +8,8 @@ import (
 	"loam/wire"
 )
 
-// packet is an IP packet that a receiver has accepted: the header is valid and the packet
-// is for this host. The frame starts at the IP header. The fields are those that
-// protocols need, for both versions of IP.
+// packet is an IP packet that a receiver has accepted: the header is valid and the packet is for this host. The frame starts
+// at the IP header. The fields are those that protocols need, for both versions of IP.
 type packet struct {
 	frame     *link.Frame
 	ifc       *Interface
@@ -30,8 +29,7 @@ type packet struct {
 // payload returns the payload of the IP packet.
 func (p *packet) payload() []byte { return p.frame.Bytes()[p.headerLen:] }
 
-// ce reports whether the packet has the ECN mark "congestion experienced" (RFC 3168
-// section 5).
+// ce reports whether the packet has the ECN mark "congestion experienced" (RFC 3168 section 5).
 func (p *packet) ce() bool { return p.tos&3 == 3 }
 
 // batch is a pooled group of up to link.BatchSize packets, passed from a receiver to a

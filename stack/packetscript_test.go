@@ -277,13 +277,16 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 	if f == nil {
 		return 0, nil, fmt.Errorf("file descriptor %d is not open", c.number(0))
 	}
-	if c.name == "accept" && f.listener == nil || f.conn == nil && slices.Contains([]string{"read", "write", "shutdown"}, c.name) {
+	if c.name == "accept" && f.listener == nil || f.conn == nil && slices.Contains([]string{"read", "write", "send", "shutdown"}, c.name) {
 		return 0, nil, fmt.Errorf("%s needs another kind of socket", c.name)
 	}
 	switch c.name {
 	case "bind":
 	case "listen":
 		f.listener, errno = r.w.s.ListenTCP(netip.AddrPortFrom(addrA, r.here), c.number(1), f.o)
+		if errno == nil {
+			f.listener.SetFastOpenKeys(scriptKeys)
+		}
 	case "accept":
 		accepted := new(scriptFile)
 		if accepted.conn, errno = f.listener.TryAccept(); errno == nil {
@@ -298,6 +301,12 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 		} else if errno = f.conn.Err(); errno == nil && !f.conn.Connected() {
 			errno = syscall.EALREADY
 		}
+	case "sendto": // with MSG_FASTOPEN
+		r.known, r.stamped = false, false
+		f.conn, result, errno = r.w.s.DialFast(netip.AddrPort{}, netip.AddrPortFrom(addrB, scriptPeerPort), f.o, make([]byte, c.number(2)))
+		if errno == nil && result == 0 {
+			result, errno = -1, stack.ErrInProgress
+		}
 	case "setsockopt":
 		return 0, nil, f.setOption(c)
 	case "read":
@@ -307,6 +316,12 @@ func (r *scriptRun) make(c *scriptCall) (result int, errno, err error) {
 		}
 	case "write":
 		result, errno = f.conn.TryWrite(make([]byte, c.number(2)))
+	case "send":
+		write := f.conn.TryWrite
+		if c.word(3) == "MSG_MORE" {
+			write = f.conn.TryWriteMore
+		}
+		result, errno = write(make([]byte, c.number(2)))
 	case "shutdown":
 		if c.word(1) != "SHUT_WR" {
 			return 0, nil, fmt.Errorf("%s is not SHUT_WR", c.word(1))
@@ -333,6 +348,8 @@ func (f *scriptFile) setOption(c *scriptCall) error {
 	n := c.number(3)
 	set := func(o *stack.TCPOptions) (err error) {
 		switch c.word(2) {
+		case "TCP_FASTOPEN":
+			o.FastOpen = uint16(n)
 		case "TCP_NODELAY":
 			o.Delay = n == 0
 		case "TCP_QUICKACK":

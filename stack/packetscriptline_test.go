@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/stack/fastopen"
 	"loam/wire"
 )
 
@@ -101,6 +103,10 @@ func (p *scriptPacket) parseOptions(text string) error {
 			o.HasWindowScale, o.WindowScale = true, uint8(number(1, 8))
 		case "sackOK":
 			o.SACKPermitted = true
+		case "FO": // FO: a request; FO cookie: the valid cookie of the peer; FO 0102030405060708
+			cookie, err := scriptCookie(words[1:])
+			wrong = err
+			o.FastOpen = cookie
 		case "TS": // TS val 100 ecr 0
 			o.HasTimestamps, o.TSVal, o.TSEcr = true, uint32(number(2, 32)), uint32(number(4, 32))
 		case "sack":
@@ -122,6 +128,29 @@ func (p *scriptPacket) parseOptions(text string) error {
 		}
 	}
 	return nil
+}
+
+// scriptKeys are the keys of listeners with Fast Open.
+var scriptKeys = fastopen.NewKeys([]byte("0123456789abcdef"))
+
+// scriptCookie parses the option FO.
+func scriptCookie(words []string) (wire.FastOpenCookie, error) {
+	switch {
+	case len(words) == 0:
+		c, _ := wire.NewFastOpenCookie(nil)
+		return c, nil
+	case words[0] == "cookie":
+		return scriptKeys.Cookie(addrB, addrA), nil
+	}
+	b, err := hex.DecodeString(words[0])
+	if err != nil {
+		return wire.FastOpenCookie{}, err
+	}
+	c, ok := wire.NewFastOpenCookie(b)
+	if !ok {
+		return c, fmt.Errorf("%s is no cookie", words[0])
+	}
+	return c, nil
 }
 
 // String returns the segment in the notation of scripts.
@@ -156,6 +185,9 @@ func (p *scriptPacket) options() (list []string) {
 	}
 	if o.HasWindowScale {
 		list = append(list, fmt.Sprintf("wscale %d", o.WindowScale))
+	}
+	if o.FastOpen.Present() {
+		list = append(list, fmt.Sprintf("FO %x", o.FastOpen.Bytes()))
 	}
 	for i, b := range o.SACK[:o.NumSACK] {
 		before := ""
@@ -239,6 +271,7 @@ func TestPacketScriptMistakes(t *testing.T) {
 		"+0 <", "x < S 0:0(0)", "+0 sleep(4) = 0", "+0 socket(...) = x", "+0 socket(...)", "+0 close(9) = 0",
 		"+0 connect(3, ..., ...) = -1 EWHAT", "+0 setsockopt(3, SOL_TCP, TCP_WHAT, [1], 4) = 0", "+0 connect(3, ..., ...) = 0",
 		"+0 > . 1:1(0) ack", "+0 < . 1:1(0) win 70000", "+0 < S 0:0(0) <mss abc>", "+0 < S 0:0(0) <mss 70000>", "+0 < S 0:0(0) <TS val 1x ecr>", "+0 < . 1:1(0) <sack 1:2 3:4 5:6 7:8 9:10>",
+		"+0 < S 0:0(0) <FO 0x>", "+0 < S 0:0(0) <FO 01>",
 		"+0 setsockopt(3, SOL_TCP, TCP_NODELAY, [x], 4) = 0", "+0 listen(3, x) = 0", "+0 read(3, ..., 10) = 0", "+0 accept(3, ..., ...) = 4", "+0 shutdown(3, SHUT_RD) = 0",
 	} {
 		byHand(t, func(t *testing.T, w *peer) {

@@ -14,20 +14,17 @@ import (
 // MaxPing is the largest amount of data in an echo request over IPv4, in bytes. Over IPv6 it is 20 bytes more.
 const MaxPing = wire.MaxIPv4 - wire.IPv4MinLen - wire.ICMPv4Len
 
-// Pinger is a socket for ICMP echo, like the ping sockets of Linux (icmp(7)). Its port is
-// the identifier of its requests, and it receives the replies with that identifier. It is
-// registered with every shard. A program can exchange ICMP messages, whose header is the
-// same in both versions of ICMP (TryWriteTo, TryReadFrom), or only sequence numbers and
-// data (Send, Receive).
+// Pinger is a socket for ICMP echo, like the ping sockets of Linux (icmp(7)). Its port is the identifier of its requests, and
+// it receives the replies with that identifier. It is registered with every shard. A program can exchange ICMP messages, whose
+// header is the same in both versions of ICMP (TryWriteTo, TryReadFrom), or only sequence numbers and data (Send, Receive).
 type Pinger struct {
 	datagramSocket
 	binding *port.Binding
 }
 
-// ListenPing returns a Pinger that sends from source. If source is the zero Addr, it uses
-// either version of IP and selects the source address by route. All errors about its
-// requests are reported. id is the identifier; 0 selects a free one. Errors: ErrInUse,
-// ErrNotAvailable, ErrFamily, ErrClosed.
+// ListenPing returns a Pinger that sends from source. If source is the zero Addr, it uses either version of IP and selects the
+// source address by route. All errors about its requests are reported. id is the identifier; 0 selects a free one. Errors:
+// ErrInUse, ErrNotAvailable, ErrFamily, ErrClosed.
 func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 	if !source.IsValid() {
 		source = s.anywhere("ip")
@@ -35,9 +32,8 @@ func (s *Stack) ListenPing(source netip.Addr, id uint16) (*Pinger, error) {
 	return s.ListenPingBy(netip.AddrPortFrom(source, id), UDPOptions{Broadcast: true, SoftErrors: true})
 }
 
-// ListenPingBy is ListenPing with options. The address selects the version of IP; the
-// unspecified IPv6 address covers both versions unless V6Only is set. Sockets with
-// ReuseAddr may share an identifier; replies then go to the newest.
+// ListenPingBy is ListenPing with options. The address selects the version of IP; the unspecified IPv6 address covers both
+// versions unless V6Only is set. Sockets with ReuseAddr may share an identifier; replies then go to the newest.
 func (s *Stack) ListenPingBy(local netip.AddrPort, o UDPOptions) (*Pinger, error) {
 	local, err := s.checkLocal(local)
 	if err != nil {
@@ -76,11 +72,10 @@ func (p *Pinger) ID() uint16 { return p.local.Port() }
 // Source returns the bound address, or the zero Addr.
 func (p *Pinger) Source() netip.Addr { return p.source() }
 
-// TryWriteTo sends an echo request. b is an ICMP message; its identifier and checksum are
-// filled in. The port of the destination, to, is ignored, and the zero AddrPort means the
-// peer. Errors: ErrInvalid for any other message; ErrWouldBlock, ErrClosed,
-// ErrNoDestination, ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess for a
-// broadcast without the option, and a pending ICMP error about an earlier request.
+// TryWriteTo sends an echo request. b is an ICMP message; its identifier and checksum are filled in. The port of the
+// destination, to, is ignored, and the zero AddrPort means the peer. Errors: ErrInvalid for any other message; ErrWouldBlock,
+// ErrClosed, ErrNoDestination, ErrNetUnreachable, ErrMessageTooLong, ErrFamily, ErrAccess for a broadcast without the option,
+// and a pending ICMP error about an earlier request.
 func (p *Pinger) TryWriteTo(b []byte, to netip.AddrPort) (int, error) {
 	return p.TryWriteBy(b, to, UDPSend{})
 }
@@ -180,8 +175,7 @@ func (p *Pinger) build(t *tables, seq uint16, data []byte, remote netip.AddrPort
 	return p.outgoing(f, path, &header), nil
 }
 
-// TryReadFrom returns the oldest reply as an unmodified ICMP message. See the method of
-// UDPConn.
+// TryReadFrom returns the oldest reply as an unmodified ICMP message. See the method of UDPConn.
 func (p *Pinger) TryReadFrom(b []byte) (int, Datagram, error) {
 	return withoutPort(p.datagramSocket.TryReadFrom(b))
 }
@@ -197,17 +191,15 @@ func withoutPort(n int, d Datagram, err error) (int, Datagram, error) {
 	return n, d, err
 }
 
-// TryReceive returns the data of the oldest reply. In the returned Datagram, From has the
-// sender, and the sequence number as its port. Errors: ErrWouldBlock, ErrClosed, and a
-// pending ICMP error about a request.
+// TryReceive returns the data of the oldest reply. In the returned Datagram, From has the sender, and the sequence number as
+// its port. Errors: ErrWouldBlock, ErrClosed, and a pending ICMP error about a request.
 func (p *Pinger) TryReceive(b []byte) (int, Datagram, error) {
 	n, info, err := p.read(b, p.takeData)
 	info.Len = max(0, info.Len-wire.ICMPv4Len)
 	return n, info, err
 }
 
-// takeData takes an ICMP message from the queue and copies its data, without the header,
-// to b.
+// takeData takes an ICMP message from the queue and copies its data, without the header, to b.
 func (p *Pinger) takeData(b []byte) (n int, info Datagram, ok bool) {
 	return p.queue.TakeFrom(wire.ICMPv4Len, b)
 }
@@ -237,8 +229,7 @@ type PingReply struct {
 	RTT  time.Duration
 }
 
-// Ping sends one echo request with size bytes of data and waits for the reply until ctx
-// ends. A lost request is not repeated.
+// Ping sends one echo request with size bytes of data and waits for the reply until ctx ends. A lost request is not repeated.
 func (s *Stack) Ping(ctx context.Context, dst netip.Addr, size int) (PingReply, error) {
 	p, err := s.ListenPing(netip.Addr{}, 0)
 	if err != nil {

@@ -30,8 +30,7 @@ func (sh *shard) inputEchoReply(p *packet, id, seq uint16) {
 	f.Free()
 }
 
-// isAt reports whether the socket is bound to an address, or to all addresses of its IP
-// version.
+// isAt reports whether the socket is bound to an address, or to all addresses of its IP version.
 func (p *Pinger) isAt(dst netip.Addr) bool {
 	at := p.local.Addr()
 	switch {
@@ -60,8 +59,7 @@ func (sh *shard) pinger(ifc *Interface, id uint16, at netip.Addr) *Pinger {
 	return nil
 }
 
-// PingRequest is an echo request to an address that is not the stack's, passed to a
-// forwarder.
+// PingRequest is an echo request to an address that is not the stack's, passed to a forwarder.
 type PingRequest struct {
 	shard    *shard
 	rest     uint32 // identifier and sequence number, as in the message

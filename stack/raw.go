@@ -10,13 +10,11 @@ import (
 	"loam/wire"
 )
 
-// RawConn is a socket for the packets of one IP protocol, like the raw sockets of Linux
-// (raw(7)). It receives a copy of every arriving packet of that protocol, whether or not
-// another socket receives it too. IPv4 packets include the IP header; IPv6 packets start
-// after the headers. The stack adds the IP header to packets it sends.
+// RawConn is a socket for the packets of one IP protocol, like the raw sockets of Linux (raw(7)). It receives a copy of every
+// arriving packet of that protocol, whether or not another socket receives it too. IPv4 packets include the IP header; IPv6
+// packets start after the headers. The stack adds the IP header to packets it sends.
 //
-// Raw sockets are few. They are published as an immutable list that shards and receivers
-// read.
+// Raw sockets are few. They are published as an immutable list that shards and receivers read.
 type RawConn struct {
 	datagramSocket
 	proto      wire.Protocol
@@ -26,13 +24,11 @@ type RawConn struct {
 	blocked    atomic.Pointer[[8]uint32] // ICMP types that are not delivered: see BlockTypes; nil: none
 }
 
-// ProtoRaw is the protocol number for sockets that only send complete packets
-// (IPPROTO_RAW). No packet arrives for it.
+// ProtoRaw is the protocol number for sockets that only send complete packets (IPPROTO_RAW). No packet arrives for it.
 const ProtoRaw wire.Protocol = 255
 
-// ListenRaw returns a raw socket for a protocol. local selects the IP version and the
-// local address; the unspecified address means any. Errors: ErrNotAvailable, ErrFamily,
-// ErrClosed.
+// ListenRaw returns a raw socket for a protocol. local selects the IP version and the local address; the unspecified address
+// means any. Errors: ErrNotAvailable, ErrFamily, ErrClosed.
 func (s *Stack) ListenRaw(proto wire.Protocol, local netip.Addr, o UDPOptions) (*RawConn, error) {
 	c := &RawConn{proto: proto}
 	network := "ip4"
@@ -98,18 +94,16 @@ func (s *Stack) rawConns() []*RawConn {
 	return nil
 }
 
-// SetChecksum enables a checksum that includes the IPv6 pseudo-header, at the given
-// offset in the payload (IPV6_CHECKSUM). It is filled in when sending, and packets with a
-// wrong checksum are dropped. A negative offset disables it. For ICMPv6 sockets it is
-// enabled by default.
+// SetChecksum enables a checksum that includes the IPv6 pseudo-header, at the given offset in the payload (IPV6_CHECKSUM). It
+// is filled in when sending, and packets with a wrong checksum are dropped. A negative offset disables it. For ICMPv6 sockets
+// it is enabled by default.
 func (c *RawConn) SetChecksum(offset int) { c.checksumAt.Store(int32(offset)) }
 
 // Checksum returns the offset set by SetChecksum, or -1.
 func (c *RawConn) Checksum() int { return int(c.checksumAt.Load()) }
 
-// SetHeaderIncluded makes the program supply the IP header (IP_HDRINCL). In an IPv4
-// header, the length and checksum are always filled in, and the identification and source
-// if they are zero.
+// SetHeaderIncluded makes the program supply the IP header (IP_HDRINCL). In an IPv4 header, the length and checksum are always
+// filled in, and the identification and source if they are zero.
 func (c *RawConn) SetHeaderIncluded(on bool) { c.whole.Store(on) }
 
 // HeaderIncluded reports the setting of SetHeaderIncluded.
@@ -127,9 +121,8 @@ func (c *RawConn) BlockedTypes() [8]uint32 {
 	return [8]uint32{}
 }
 
-// LocalAddrPort returns the bound address. If the socket is connected and bound to no
-// specific address, it is the source address of its packets. The port is the protocol
-// number.
+// LocalAddrPort returns the bound address. If the socket is connected and bound to no specific address, it is the source
+// address of its packets. The port is the protocol number.
 func (c *RawConn) LocalAddrPort() netip.AddrPort {
 	if at := *c.bound.Load(); !at.IsUnspecified() {
 		return netip.AddrPortFrom(at, c.local.Port())
@@ -218,8 +211,7 @@ func putChecksum(b []byte, at int, h *ipHeader) {
 	binary.BigEndian.PutUint16(b[at:], sum)
 }
 
-// buildWhole returns a packet whose IP header was made by the program. Such a packet is
-// not fragmented.
+// buildWhole returns a packet whose IP header was made by the program. Such a packet is not fragmented.
 func (c *RawConn) buildWhole(p []byte, path *path, header *ipHeader, remote netip.AddrPort, o *UDPOptions) (outgoing, error) {
 	switch {
 	case len(p) > path.mtu:

@@ -54,15 +54,13 @@ func (t *tables) receivesGroup(ifc *Interface, group netip.Addr) bool {
 	return false
 }
 
-// inGroup reports whether the host receives a multicast group on an interface. Source
-// filters are applied later, for each socket, because IGMP and ICMPv6 messages come from
-// other sources (as in ip6_mc_input and ip_check_mc_rcu of Linux).
+// inGroup reports whether the host receives a multicast group on an interface. Source filters are applied later, for each
+// socket, because IGMP and ICMPv6 messages come from other sources (as in ip6_mc_input and ip_check_mc_rcu of Linux).
 func (t *tables) inGroup(ifc *Interface, group netip.Addr) bool {
 	return ifc.receptions.joined(group) || t.receivesGroup(ifc, group)
 }
 
-// ownNodes is the interface-local group of all nodes. No packet from a link is sent to it
-// (RFC 4291 section 2.8).
+// ownNodes is the interface-local group of all nodes. No packet from a link is sent to it (RFC 4291 section 2.8).
 var ownNodes = netip.MustParseAddr("ff01::1")
 
 // allHosts is the group of all IPv4 hosts (RFC 1112 section 4).
@@ -123,8 +121,7 @@ func (sh *shard) rawError(e *icmpError) bool {
 	return received
 }
 
-// mayHaveSent reports whether the socket may have sent a packet that an ICMP error
-// quotes.
+// mayHaveSent reports whether the socket may have sent a packet that an ICMP error quotes.
 func (c *RawConn) mayHaveSent(q *icmp.Quote) bool {
 	at := *c.bound.Load()
 	if c.proto != q.Protocol || at.Is4() != q.Dst.Is4() || !at.IsUnspecified() && at.WithZone("") != q.Src {

@@ -12,9 +12,8 @@ import (
 	"loam/wire"
 )
 
-// receiver reads one queue of a device. It passes ARP messages to the interface loop, and
-// each IP packet to the shard that owns its flow. It makes all checks that need no
-// connection, once: a packet it passes on is a valid IP packet for this host.
+// receiver reads one queue of a device. It passes ARP messages to the interface loop, and each IP packet to the shard that
+// owns its flow. It makes all checks that need no connection, once: a packet it passes on is a valid IP packet for this host.
 type receiver struct {
 	ifc    *Interface
 	queue  link.Queue
@@ -243,8 +242,7 @@ func (r *receiver) martian(t *tables, p *packet) bool {
 	return p.src.IsMulticast() || p.src == limitedBroadcast || thisNetwork.Contains(p.src)
 }
 
-// thisNetwork is not valid as a source, except for a host that does not know its network
-// yet (RFC 1122 section 3.2.1.3 (b)).
+// thisNetwork is not valid as a source, except for a host that does not know its network yet (RFC 1122 section 3.2.1.3 (b)).
 var thisNetwork = netip.MustParsePrefix("0.0.0.0/8")
 
 // pass adds the packet to the batch of the shard that owns its flow.

@@ -16,9 +16,8 @@ import (
 // the message. The interface loop validates it and publishes the result with the tables.
 // As on Linux, a redirect is not a route but an exception to one.
 //
-// An IPv6 redirect proves by its hop limit that a neighbour sent it. An IPv4 redirect may
-// come from anywhere; it is accepted only if it quotes a packet that a socket of this
-// host may have sent.
+// An IPv6 redirect proves by its hop limit that a neighbour sent it. An IPv4 redirect may come from anywhere; it is accepted
+// only if it quotes a packet that a socket of this host may have sent.
 
 // redirectMessage is the content of a redirect.
 type redirectMessage struct {
@@ -34,9 +33,8 @@ func (i *Interface) followsRedirects() bool {
 	return i.medium == link.Ethernet && !i.loopback && !i.acceptAny && i.routing.Load() != routerSelf
 }
 
-// inputRedirect processes an IPv4 redirect, which quotes the start of a packet. Hosts
-// treat redirects for a network or a type of service like redirects for a host (RFC 1122
-// section 3.2.2.2).
+// inputRedirect processes an IPv4 redirect, which quotes the start of a packet. Hosts treat redirects for a network or a type
+// of service like redirects for a host (RFC 1122 section 3.2.2.2).
 func (sh *shard) inputRedirect(p *packet, h wire.ICMPv4, quoted []byte) {
 	q, ok := icmp.ParseQuote(quoted)
 	switch {
@@ -101,8 +99,7 @@ func (l *ifaceLoop) receiveRedirect(m *redirectMessage) {
 	l.publishDetours()
 }
 
-// judgeRedirect validates a redirect, and returns the counter of the result.
-// RedirectFollowed means that it was accepted.
+// judgeRedirect validates a redirect, and returns the counter of the result. RedirectFollowed means that it was accepted.
 func (l *ifaceLoop) judgeRedirect(m *redirectMessage) Counter {
 	t := l.stack.tables.Load()
 	p, err := t.routeBy(l.Interface, netip.Addr{}, m.dst)
@@ -117,8 +114,7 @@ func (l *ifaceLoop) judgeRedirect(m *redirectMessage) Counter {
 	return RedirectFollowed
 }
 
-// isNeighbour reports whether the new first hop is another host on the link. For IPv6,
-// wire.ParseRedirect has checked that.
+// isNeighbour reports whether the new first hop is another host on the link. For IPv6, wire.ParseRedirect has checked that.
 func (t *tables) isNeighbour(ifc *Interface, m *redirectMessage) bool {
 	if _, ours := t.local[m.via]; ours || m.via == m.from {
 		return false
@@ -155,8 +151,7 @@ func (l *ifaceLoop) publishDetours() {
 	}
 }
 
-// setDetours publishes the redirects of an interface. The rest of the tables is shared
-// with the previous version.
+// setDetours publishes the redirects of an interface. The rest of the tables is shared with the previous version.
 func (s *Stack) setDetours(ifc *Interface, all map[netip.Addr]ip.Detour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,8 +171,7 @@ func (s *Stack) setDetours(ifc *Interface, all map[netip.Addr]ip.Detour) {
 	s.tables.Store(&t)
 }
 
-// redirected replaces the next hop of a path to dst if a redirect from that next hop
-// applies.
+// redirected replaces the next hop of a path to dst if a redirect from that next hop applies.
 func (t *tables) redirected(p path, dst netip.Addr) path {
 	if len(t.detours) == 0 {
 		return p

@@ -10,9 +10,8 @@ import (
 	"loam/wire"
 )
 
-// Routes and addresses of IPv6. A link-local address is valid only on its link. Programs
-// see it with the interface name as its zone; in packets and in the tables it has no
-// zone.
+// Routes and addresses of IPv6. A link-local address is valid only on its link. Programs see it with the interface name as its
+// zone; in packets and in the tables it has no zone.
 
 // maxIPv6 is the size of the largest IPv6 packet, in bytes and including its header.
 const maxIPv6 = wire.IPv6Len + wire.MaxIPv6Payload
@@ -81,8 +80,7 @@ func (t *tables) normalZone(a netip.Addr) (netip.Addr, error) {
 	return a.WithZone(ifc.name), nil
 }
 
-// route6 is route for IPv6. Errors: ErrNetUnreachable, and ErrInvalid for a link-local
-// address without a zone.
+// route6 is route for IPv6. Errors: ErrNetUnreachable, and ErrInvalid for a link-local address without a zone.
 func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	zone := dst.Zone()
 	dst = dst.WithZone("")
@@ -118,10 +116,9 @@ func (t *tables) route6(source, dst netip.Addr) (path, error) {
 	return t.redirected(p, dst), nil
 }
 
-// gatewayFor returns the router for packets from source that use the route r. Of the
-// routers that have advertised such a route, it prefers one that has also advertised the
-// prefix of source, since other routers may drop the packets (RFC 8028 section 3).
-// Configured routes are not changed, and neither are routes to longer prefixes.
+// gatewayFor returns the router for packets from source that use the route r. Of the routers that have advertised such a
+// route, it prefers one that has also advertised the prefix of source, since other routers may drop the packets (RFC 8028
+// section 3). Configured routes are not changed, and neither are routes to longer prefixes.
 func (t *tables) gatewayFor(r *ip.Route, source netip.Addr) netip.Addr {
 	said := t.learned[r.Interface]
 	routers := said.Advertisers[source]
@@ -142,9 +139,8 @@ func hasRoute(learned []autoconf.Route, r *ip.Route) bool {
 	return slices.ContainsFunc(learned, func(o autoconf.Route) bool { return o.Dst == r.Dst && o.Gateway == r.Gateway })
 }
 
-// linkOf returns the interface for a scoped or multicast address: the one of its zone, or
-// of the source. For a group without either, it is the first interface with IPv6 other
-// than the loopback.
+// linkOf returns the interface for a scoped or multicast address: the one of its zone, or of the source. For a group without
+// either, it is the first interface with IPv6 other than the loopback.
 func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error) {
 	if zone == "" {
 		zone = source.Zone()
@@ -169,9 +165,8 @@ func (t *tables) linkOf(zone string, source, dst netip.Addr) (*Interface, error)
 	return nil, ErrNetUnreachable
 }
 
-// source6 returns the source address for packets to dst: one of the interface, otherwise
-// one of any interface, otherwise the unspecified address. gateway is the next hop, or
-// invalid if dst is on the link.
+// source6 returns the source address for packets to dst: one of the interface, otherwise one of any interface, otherwise the
+// unspecified address. gateway is the next hop, or invalid if dst is on the link.
 func (t *tables) source6(ifc *Interface, dst, gateway netip.Addr) netip.Addr {
 	if a, ok := ip.Source(dst, gateway, t.own6[ifc.index]); ok {
 		return a
@@ -194,10 +189,9 @@ func (t *tables) hasIPv6() bool {
 	return false
 }
 
-// destination returns the effective destination if a socket bound to local sends to
-// remote: see normalRemote. Errors: ErrFamily for an address of the other IP version;
-// ErrNetUnreachable for an IPv4 address from an IPv6 socket that is bound to a specific
-// address or is IPv6-only; ErrInvalid for a zone that does not exist.
+// destination returns the effective destination if a socket bound to local sends to remote: see normalRemote. Errors:
+// ErrFamily for an address of the other IP version; ErrNetUnreachable for an IPv4 address from an IPv6 socket that is bound to
+// a specific address or is IPv6-only; ErrInvalid for a zone that does not exist.
 func (t *tables) destination(local netip.Addr, remote netip.AddrPort, v6Only bool) (netip.AddrPort, error) {
 	remote = normalRemote(remote)
 	to := remote.Addr()

@@ -36,12 +36,10 @@ type advertising struct {
 	advertisement wire.RouterAdvertisement
 }
 
-// Autoconfigure starts to configure addresses, routes and name servers from router
-// advertisements, and keeps them up to date until the interface is closed (RFC 4861,
-// 4862, 4191, 8106). It also uses DHCPv6 if routers advertise that (RFC 8415). It returns
-// the first usable address. If ctx ends first, it returns an error and the configuration
-// continues in the background. Errors: ErrFamily without IPv6 or if the link is not
-// Ethernet, ErrInvalid for an interface that is a router, ErrClosed.
+// Autoconfigure starts to configure addresses, routes and name servers from router advertisements, and keeps them up to date
+// until the interface is closed (RFC 4861, 4862, 4191, 8106). It also uses DHCPv6 if routers advertise that (RFC 8415). It
+// returns the first usable address. If ctx ends first, it returns an error and the configuration continues in the background.
+// Errors: ErrFamily without IPv6 or if the link is not Ethernet, ErrInvalid for an interface that is a router, ErrClosed.
 func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
 	switch {
 	case !i.ipv6 || i.medium != link.Ethernet:
@@ -62,10 +60,9 @@ func (i *Interface) Autoconfigure(ctx context.Context) (netip.Prefix, error) {
 	}
 }
 
-// Advertise makes the interface a router for its link, which advertises a until the
-// interface is closed. The link-layer address in a is filled in. Errors: ErrFamily
-// without IPv6 or if the link is not Ethernet, ErrInvalid if the interface already has a
-// role in router discovery.
+// Advertise makes the interface a router for its link, which advertises a until the interface is closed. The link-layer
+// address in a is filled in. Errors: ErrFamily without IPv6 or if the link is not Ethernet, ErrInvalid if the interface
+// already has a role in router discovery.
 func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 	switch {
 	case !i.ipv6 || i.medium != link.Ethernet:
@@ -83,8 +80,7 @@ func (i *Interface) Advertise(a wire.RouterAdvertisement) error {
 	return nil
 }
 
-// startAutoconf starts router discovery unless it is running. The first usable address is
-// sent to the channel got.
+// startAutoconf starts router discovery unless it is running. The first usable address is sent to the channel got.
 func (l *ifaceLoop) startAutoconf(got chan netip.Prefix) {
 	if l.auto == nil {
 		config := autoconf.Config{MAC: l.mac, MTU: l.mtu, Seed: l.stack.seed ^ uint64(l.index)<<16}
@@ -210,9 +206,8 @@ func (c configured) SendSolicitation(m wire.RouterSolicitation) {
 // ExpectDHCPv6 implements configure.AutoLink.
 func (c configured) ExpectDHCPv6() { c.l.asking6.Store(true) }
 
-// receiveRouterMessage validates a router advertisement or solicitation (RFC 4861
-// sections 6.1.1 and 6.1.2), and passes it to the interface loop if the interface has the
-// matching role.
+// receiveRouterMessage validates a router advertisement or solicitation (RFC 4861 sections 6.1.1 and 6.1.2), and passes it to
+// the interface loop if the interface has the matching role.
 func (r *receiver) receiveRouterMessage(p *packet) {
 	b := p.payload()
 	m := routerMessage{src: p.src}

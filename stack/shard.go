@@ -40,15 +40,16 @@ type shard struct {
 	tally  tally
 	random *rand.Rand
 
-	conns     map[flow]*TCPConn
-	timeWaits map[flow]*timeWait // connections in TIME-WAIT, which are not in conns
-	listeners demux.Table[*TCPListener]
-	sockets   demux.Table[*UDPConn]
-	lites     demux.Table[*UDPConn] // the UDP-Lite sockets
-	pings     map[uint16][]*Pinger  // several per identifier with SO_REUSEADDR; newest first
-	forward   forwarding
-	strangers flood.Strangers
-	strays    flood.Strays
+	conns      map[flow]*TCPConn
+	fastOpened map[*TCPConn]*TCPListener // connections that Fast Open has opened, whose handshake is not complete
+	timeWaits  map[flow]*timeWait        // connections in TIME-WAIT, which are not in conns
+	listeners  demux.Table[*TCPListener]
+	sockets    demux.Table[*UDPConn]
+	lites      demux.Table[*UDPConn] // the UDP-Lite sockets
+	pings      map[uint16][]*Pinger  // several per identifier with SO_REUSEADDR; newest first
+	forward    forwarding
+	strangers  flood.Strangers
+	strays     flood.Strays
 
 	waitingByAge list.List[timeWait] // the elements of timeWaits, oldest first
 	orphans      list.List[TCPConn]  // connections without a program, oldest first
@@ -73,14 +74,14 @@ type shard struct {
 
 func newShard(s *Stack, index int) *shard {
 	sh := &shard{
-		stack:      s,
-		index:      index,
-		strangers:  flood.Strangers{Seed: s.seed, Peers: &s.peers},
-		rx:         make(chan *batch, rxDepth),
-		inbox:      newInbox(),
-		stopped:    make(chan struct{}),
-		random:     rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
-		conns:      make(map[flow]*TCPConn),
+		stack:     s,
+		index:     index,
+		strangers: flood.Strangers{Seed: s.seed, Peers: &s.peers},
+		rx:        make(chan *batch, rxDepth),
+		inbox:     newInbox(),
+		stopped:   make(chan struct{}),
+		random:    rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())),
+		conns:     make(map[flow]*TCPConn), fastOpened: make(map[*TCPConn]*TCPListener),
 		timeWaits:  make(map[flow]*timeWait),
 		listeners:  demux.NewTable[*TCPListener](^s.seed),
 		sockets:    demux.NewTable[*UDPConn](^s.seed),

@@ -5,9 +5,8 @@ import (
 	"net/netip"
 )
 
-// JoinGroup is Memberships.JoinGroup for a bound socket. It also returns ErrInvalid if
-// the socket is bound to a specific address other than the group, so that it would
-// receive nothing.
+// JoinGroup is Memberships.JoinGroup for a bound socket. It also returns ErrInvalid if the socket is bound to a specific
+// address other than the group, so that it would receive nothing.
 func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 	if err := c.canReceive(group); err != nil {
 		return err
@@ -15,8 +14,7 @@ func (c *datagramSocket) JoinGroup(group netip.Addr, on *Interface) error {
 	return c.Memberships.JoinGroup(group, on)
 }
 
-// JoinSourceSpecificGroup is Memberships.JoinSourceSpecificGroup for a bound socket. It
-// also returns the errors of JoinGroup.
+// JoinSourceSpecificGroup is Memberships.JoinSourceSpecificGroup for a bound socket. It also returns the errors of JoinGroup.
 func (c *datagramSocket) JoinSourceSpecificGroup(group, source netip.Addr, on *Interface) error {
 	if err := c.canReceive(group); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"loam/internal/crew"
+	"loam/stack/fastopen"
 	"loam/stack/flood"
 	"loam/stack/shared"
 	"loam/stack/tcp"
@@ -26,8 +27,10 @@ type Stack struct {
 	shards []*shard
 	tables atomic.Pointer[tables] // read without a lock, replaced under mu
 
-	ports     *shared.Ports // local addresses and ports in use
-	key       *tcp.Key      // secret key for initial sequence numbers and SYN cookies
+	ports     *shared.Ports  // local addresses and ports in use
+	key       *tcp.Key       // secret key for initial sequence numbers and SYN cookies
+	fastKeys  *fastopen.Keys // keys for cookies of TCP Fast Open of listeners without keys of their own
+	servers   fastopen.Cache // cookies of TCP Fast Open that this host has received
 	ids       shared.Identifications
 	paths     shared.PathMTUs
 	errors    shared.ErrorLimit
@@ -56,7 +59,9 @@ func New(config Config) *Stack {
 		epoch:  time.Now(),
 		seed:   rand.Uint64(),
 		ports:  shared.NewPorts(),
-		key:    newKey(),
+		key:    tcp.NewKey(randomKey()),
+
+		fastKeys: newFastKeys(),
 	}
 	s.tables.Store(&tables{})
 	s.paths.Init()
@@ -129,9 +134,8 @@ func (s *Stack) shardFor(a, b netip.AddrPort) *shard {
 	return s.shards[shared.ShardOf(a.Addr(), b.Addr(), a.Port(), b.Port(), s.seed, len(s.shards))]
 }
 
-// newKey returns a key of random bytes.
-func newKey() *tcp.Key {
-	var b [16]byte
+// randomKey returns random bytes for a key.
+func randomKey() (b [16]byte) {
 	crand.Read(b[:]) // crand.Read never fails
-	return tcp.NewKey(b)
+	return b
 }

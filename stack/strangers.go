@@ -9,14 +9,12 @@ import (
 	"loam/wire"
 )
 
-// Limits on replies to strangers, which are hosts that have not completed a handshake with this host: see
-// flood.Strangers.
+// Limits on replies to strangers, which are hosts that have not completed a handshake with this host: see flood.Strangers.
 
 // know records that a host has completed a handshake, which proves its address.
 func (sh *shard) know(addr netip.Addr) { sh.strangers.Know(sh.now, addr) }
 
-// allowReset reports whether a segment without a connection may be answered with a reset.
-// Peers on this host are not limited.
+// allowReset reports whether a segment without a connection may be answered with a reset. Peers on this host are not limited.
 func (sh *shard) allowReset(peer netip.Addr) bool {
 	if _, ours := sh.tables.local[peer]; ours || peer.IsLoopback() {
 		return true
@@ -29,8 +27,7 @@ func (sh *shard) allowCookie(peer netip.Addr) bool {
 	return sh.strangers.AllowCookie(sh.now, peer, sh.pressed())
 }
 
-// allowPressed reports whether a peer may be served. Only strangers are limited, and only
-// while the stack is overloaded.
+// allowPressed reports whether a peer may be served. Only strangers are limited, and only while the stack is overloaded.
 func (sh *shard) allowPressed(peer netip.Addr) bool {
 	return sh.strangers.AllowPressed(sh.now, peer, sh.pressed())
 }

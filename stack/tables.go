@@ -104,8 +104,7 @@ func (t *tables) rebuild() {
 	t.lookup = ip.NewTable(routes)
 }
 
-// change calls f on a copy of the tables and publishes the copy. If f returns an error,
-// nothing changes.
+// change calls f on a copy of the tables and publishes the copy. If f returns an error, nothing changes.
 func (s *Stack) change(f func(*tables) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,12 +129,10 @@ func (s *Stack) change(f func(*tables) error) error {
 	return nil
 }
 
-// AddAddress adds an address to an interface. Its prefix becomes reachable on the link,
-// and the address is announced to neighbours. An IPv6 address first undergoes duplicate
-// detection for one second, during which its use is restricted (RFC 4429): packets to
-// unresolved neighbours wait. It is removed if another host uses it. Errors:
-// ErrNoInterface, ErrExists, ErrInvalid, ErrFamily for IPv6 on an interface without IPv6,
-// ErrClosed.
+// AddAddress adds an address to an interface. Its prefix becomes reachable on the link, and the address is announced to
+// neighbours. An IPv6 address first undergoes duplicate detection for one second, during which its use is restricted (RFC
+// 4429): packets to unresolved neighbours wait. It is removed if another host uses it. Errors: ErrNoInterface, ErrExists,
+// ErrInvalid, ErrFamily for IPv6 on an interface without IPv6, ErrClosed.
 func (s *Stack) AddAddress(name string, p netip.Prefix) error {
 	if !p.IsValid() || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
 		return ErrInvalid
@@ -185,9 +182,8 @@ func (t *tables) removeAddress(address Address) bool {
 	return len(t.addresses) < n
 }
 
-// AddRoute adds a route. Errors: ErrNoInterface if Interface does not exist, or is empty
-// and no prefix contains Gateway; ErrExists; ErrInvalid; ErrFamily for IPv6 on an
-// interface without IPv6; ErrClosed.
+// AddRoute adds a route. Errors: ErrNoInterface if Interface does not exist, or is empty and no prefix contains Gateway;
+// ErrExists; ErrInvalid; ErrFamily for IPv6 on an interface without IPv6; ErrClosed.
 func (s *Stack) AddRoute(r Route) error {
 	switch {
 	case !r.Dst.IsValid():
@@ -234,14 +230,12 @@ func (s *Stack) RemoveRoute(r Route) error {
 // Addresses returns all addresses in the order in which they were added.
 func (s *Stack) Addresses() []Address { return slices.Clone(s.tables.Load().addresses) }
 
-// Routes returns the routes that were added. The prefixes of addresses are routes too,
-// but not included.
+// Routes returns the routes that were added. The prefixes of addresses are routes too, but not included.
 func (s *Stack) Routes() []Route { return slices.Clone(s.tables.Load().routes) }
 
-// RouteTo returns the path of packets to an address as a Route. Its Dst is that address
-// alone, and its MTU is the configured MTU of the path. An address of this host has a
-// path through the loopback. Errors: ErrNetUnreachable; ErrInvalid for a link-local
-// address without a zone.
+// RouteTo returns the path of packets to an address as a Route. Its Dst is that address alone, and its MTU is the configured
+// MTU of the path. An address of this host has a path through the loopback. Errors: ErrNetUnreachable; ErrInvalid for a
+// link-local address without a zone.
 func (s *Stack) RouteTo(dst netip.Addr) (Route, error) {
 	p, err := s.tables.Load().route(netip.Addr{}, dst)
 	if err != nil {
@@ -254,8 +248,7 @@ func (s *Stack) RouteTo(dst netip.Addr) (Route, error) {
 	return r, nil
 }
 
-// broadcastOf returns the broadcast address of an IPv4 prefix (RFC 919). A /31 or /32 has
-// none (RFC 3021).
+// broadcastOf returns the broadcast address of an IPv4 prefix (RFC 919). A /31 or /32 has none (RFC 3021).
 func broadcastOf(p netip.Prefix) (netip.Addr, bool) {
 	if !p.Addr().Is4() || p.Bits() >= 31 {
 		return netip.Addr{}, false
@@ -267,8 +260,7 @@ func broadcastOf(p netip.Prefix) (netip.Addr, bool) {
 	return netip.AddrFrom4(b), true
 }
 
-// path is the result of a route lookup. A connection keeps its path until the tables
-// change.
+// path is the result of a route lookup. A connection keeps its path until the tables change.
 type path struct {
 	tables  *tables // the path is valid while these tables are current
 	ifc     *Interface
@@ -317,9 +309,8 @@ func (t *tables) route(source, dst netip.Addr) (path, error) {
 	return t.redirected(p, dst), nil
 }
 
-// routeOnLink returns the path for broadcast and multicast destinations: through the
-// interface that has the source address, otherwise the first one that is not the
-// loopback.
+// routeOnLink returns the path for broadcast and multicast destinations: through the interface that has the source address,
+// otherwise the first one that is not the loopback.
 func (t *tables) routeOnLink(source, dst netip.Addr) (path, error) {
 	ifc := t.local[source].ifc
 	for _, other := range t.interfaces {
@@ -338,9 +329,8 @@ func (t *tables) pathOn(ifc *Interface, dst netip.Addr) path {
 	return path{tables: t, ifc: ifc, nextHop: dst, source: t.sourceOn(ifc, dst), mtu: ifc.ipv4MTU()}
 }
 
-// sourceOn returns the IPv4 source address for a next hop: an address of ifc whose prefix
-// contains nextHop, otherwise the first address. It is the unspecified address if ifc has
-// none.
+// sourceOn returns the IPv4 source address for a next hop: an address of ifc whose prefix contains nextHop, otherwise the
+// first address. It is the unspecified address if ifc has none.
 func (t *tables) sourceOn(ifc *Interface, nextHop netip.Addr) netip.Addr {
 	var first netip.Addr
 	for _, a := range t.addresses {

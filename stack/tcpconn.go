@@ -118,10 +118,7 @@ func (c *TCPConn) ask(wish uint32) {
 
 // askNow is like ask, but does the shard's work on the calling goroutine if the shard is idle.
 func (c *TCPConn) askNow(wish uint32) {
-	if c.wish.Or(wish|wishServe)&wishServe != 0 {
-		return
-	}
-	if !c.shard.list(c) {
+	if c.wish.Or(wish|wishServe)&wishServe == 0 && !c.shard.list(c) {
 		c.forget()
 	} else if !c.shard.turnNow() {
 		c.shard.inbox.ring()
@@ -142,9 +139,7 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 	n := c.readPastMark(p)
 	c.readMu.Unlock()
 	if n > 0 || len(p) == 0 {
-		if c.received.Consumed() >= c.notify.Load() {
-			c.ask(0)
-		}
+		c.noteRead(n)
 		return n, nil
 	}
 	if err := c.whyNothing(status, 0); err != nil {
@@ -152,6 +147,23 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 	}
 	return c.TryRead(p)
 }
+
+// noteRead notifies the shard after a read of n bytes if the peer must get a segment for it: a new window, or an
+// acknowledgment for which the peer's next small segment may wait (Nagle's algorithm). After a small read, the calling goroutine
+// does the work of an idle shard.
+func (c *TCPConn) noteRead(n int) {
+	switch {
+	case c.received.Consumed() < c.notify.Load():
+	case n <= smallRead:
+		c.askNow(0)
+	default:
+		c.ask(0)
+	}
+}
+
+// smallRead is the largest read, in bytes, that noteRead regards as small. Bulk data is read in larger pieces, and is faster
+// if the shard works in parallel.
+const smallRead = 4 << 10
 
 // whyNothing returns the error of a read that found no data beyond the first skip bytes. It returns nil if data has arrived
 // meanwhile. status must have been loaded before the read.
@@ -228,22 +240,24 @@ func (c *TCPConn) Drained() bool {
 // TryWrite writes as much of p as fits into the send buffer. Errors: ErrWouldBlock if nothing fits; ErrPipe after CloseWrite and
 // after the connection has ended (the first call returns why it ended); ErrClosed.
 func (c *TCPConn) TryWrite(p []byte) (int, error) {
-	if c.wish.Load()&wishMore != 0 {
+	released := c.wish.Load()&wishMore != 0
+	if released {
 		c.wish.And(^wishMore)
 	}
-	return c.tryWrite(p, false)
+	return c.tryWrite(p, released, false)
 }
 
 // TryWriteMore is TryWrite for bytes that more will soon follow (MSG_MORE). They need not be sent yet if they fill no segment.
 func (c *TCPConn) TryWriteMore(p []byte) (int, error) {
 	c.wish.Or(wishMore)
-	return c.tryWrite(p, false)
+	return c.tryWrite(p, false, false)
 }
 
 // tryWrite implements TryWrite. If urgent is set, the last byte written is marked as urgent. After a small write into
-// an empty send buffer, the calling goroutine does the work of an idle shard, and so sends the data. The shard does not notice
-// a write that only adds to data held back by the option Cork, until it sends that data.
-func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
+// an empty send buffer, or one that releases the data of TryWriteMore, the calling goroutine does the work of an idle shard,
+// and so sends the data. The shard does not notice a write that only adds to data held back by the option Cork, until it
+// sends that data.
+func (c *TCPConn) tryWrite(p []byte, released, urgent bool) (int, error) {
 	status := c.status.Load()
 	switch {
 	case status&statusClosed != 0:
@@ -269,7 +283,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	if urgent {
 		p = p[:c.announce(len(p))]
 	}
-	first := c.toSend.Len() == 0
+	released = released || c.toSend.Len() == 0
 	n := c.toSend.Write(p)
 	if n < len(p) && c.wish.Or(wishWrite)&wishWrite == 0 {
 		n += c.toSend.Write(p[n:]) // the shard may have made room before it could see wishWrite
@@ -278,7 +292,7 @@ func (c *TCPConn) tryWrite(p []byte, urgent bool) (int, error) {
 	switch {
 	case n > 0 && n == len(p) && !urgent && c.toSend.End() < c.corked.Load():
 		return n, nil
-	case n > 0 && first && n <= lightBytes:
+	case n > 0 && released && n <= lightBytes:
 		c.askNow(0)
 		return n, nil
 	case n > 0:

@@ -9,8 +9,7 @@ import (
 	"loam/wire"
 )
 
-// TCPBinding is a local address and port reserved for TCP, before it is known whether it
-// will listen or connect (bind(2)).
+// TCPBinding is a local address and port reserved for TCP, before it is known whether it will listen or connect (bind(2)).
 type TCPBinding struct {
 	stack   *Stack
 	local   netip.AddrPort
@@ -101,6 +100,11 @@ func (s *Stack) ListenTCP(local netip.AddrPort, backlog int, o TCPOptions) (*TCP
 // handshake is complete. local may be zero, or have a zero address or port. Errors:
 // ErrNetUnreachable, ErrNotAvailable, ErrInUse, ErrFamily, ErrClosed; ErrInvalid for an unknown congestion control.
 func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, error) {
+	return s.dialFrom(local, remote, o, nil)
+}
+
+// dialFrom implements DialTCP and DialFast.
+func (s *Stack) dialFrom(local, remote netip.AddrPort, o TCPOptions, d *early) (*TCPConn, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -111,12 +115,11 @@ func (s *Stack) DialTCP(local, remote netip.AddrPort, o TCPOptions) (*TCPConn, e
 	if err != nil {
 		return nil, err
 	}
-	return s.dialTCP(local, remote, o, nil)
+	return s.dialTCP(local, remote, o, nil, d)
 }
 
-// Dial starts to connect from the bound address. The port stays reserved until the
-// binding is closed. Errors: ErrInvalid if the binding is already used, and those of
-// DialTCP.
+// Dial starts to connect from the bound address. The port stays reserved until the binding is closed. Errors: ErrInvalid if
+// the binding is already used, and those of DialTCP.
 func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	if err := b.use(); err != nil {
 		return nil, err
@@ -124,12 +127,11 @@ func (b *TCPBinding) Dial(remote netip.AddrPort) (*TCPConn, error) {
 	b.mu.Lock()
 	o := b.options
 	b.mu.Unlock()
-	return b.stack.dialTCP(b.local, remote, o, b.port)
+	return b.stack.dialTCP(b.local, remote, o, b.port, nil)
 }
 
-// dialTCP reserves the local port and creates the connection on the shard of its flow. b
-// is the binding of local, or nil.
-func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding) (*TCPConn, error) {
+// dialTCP reserves the local port and creates the connection on the shard of its flow. b is the binding of local, or nil.
+func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Binding, d *early) (*TCPConn, error) {
 	t := s.tables.Load()
 	remote, err := t.destination(local.Addr(), remote, o.V6Only)
 	switch {
@@ -161,7 +163,7 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 	var c *TCPConn
 	s.shardFor(local, remote).request(func(sh *shard) {
 		if !sh.closing {
-			c = sh.dial(flow, o)
+			c = sh.dial(flow, o, d)
 		}
 	})
 	if c == nil {
@@ -172,13 +174,16 @@ func (s *Stack) dialTCP(local, remote netip.AddrPort, o TCPOptions, b *port.Bind
 }
 
 // dial creates a connection, whose first segment is a SYN.
-func (sh *shard) dial(flow *port.Flow, o TCPOptions) *TCPConn {
+func (sh *shard) dial(flow *port.Flow, o TCPOptions, d *early) *TCPConn {
 	id := tcp.ID{Local: flow.Local(), Remote: flow.Remote()}
 	c := sh.newConn(id, o)
 	c.flow = flow
 	key := sh.stack.key
 	c.machine = tcp.Dial(sh.now, o.config(&sh.tcpConfig), id, key.ISN(sh.now, id), key.TimestampOffset(id), o.mss(sh.mss(o.Device, id)), &c.toSend, (*arriving)(c))
 	sh.tally.count(TCPActiveOpens)
+	if d != nil {
+		sh.dialFast(c, d)
+	}
 	sh.add(c)
 	return c
 }

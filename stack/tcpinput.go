@@ -6,11 +6,9 @@ import (
 	"loam/wire"
 )
 
-// Assignment of segments to connections, and creation and removal of connections on a
-// shard.
+// Assignment of segments to connections, and creation and removal of connections on a shard.
 
-// inputTCP processes a TCP packet. The caller frees p.frame, which is nil afterwards if
-// the connection has kept the frame.
+// inputTCP processes a TCP packet. The caller frees p.frame, which is nil afterwards if the connection has kept the frame.
 func (sh *shard) inputTCP(p *packet) {
 	sh.tally.count(TCPReceived)
 	b := p.payload()
@@ -48,9 +46,8 @@ func (sh *shard) inputTCP(p *packet) {
 	sh.mark(c)
 }
 
-// inputTCPUnknown processes a segment that matches no connection: a connection attempt,
-// the reply to a SYN cookie, a segment for a forwarder, or one to be reset (RFC 9293
-// section 3.10.7).
+// inputTCPUnknown processes a segment that matches no connection: a connection attempt, the reply to a SYN cookie, a segment
+// for a forwarder, or one to be reset (RFC 9293 section 3.10.7).
 func (sh *shard) inputTCPUnknown(p *packet, seg *tcp.Segment) {
 	if sh.closing {
 		return
@@ -80,9 +77,8 @@ func (sh *shard) reset(p *packet, seg *tcp.Segment) {
 	}
 }
 
-// sendStateless sends a segment that belongs to no connection: a reset, or a SYN-ACK with
-// a cookie. on is the interface to use, or nil. The segment is dropped if the device has
-// no room.
+// sendStateless sends a segment that belongs to no connection: a reset, or a SYN-ACK with a cookie. on is the interface to
+// use, or nil. The segment is dropped if the device has no room.
 func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	path, err := sh.tables.routeOn(on, id.Local.Addr(), id.Remote.Addr())
 	if err != nil {
@@ -108,8 +104,7 @@ func (sh *shard) sendStateless(on *Interface, id tcp.ID, h *wire.TCP) {
 	l.transmit(path.nextHop, f)
 }
 
-// newConn creates a connection without its TCP state machine. The caller must create the machine (package tcp) and set
-// it.
+// newConn creates a connection without its TCP state machine. The caller must create the machine (package tcp) and set it.
 func (sh *shard) newConn(id tcp.ID, o TCPOptions) *TCPConn {
 	c := &TCPConn{shard: sh, local: id.Local, remote: id.Remote, ipID: uint16(sh.random.Uint32())}
 	c.label = sh.stack.flowLabel(id.Local, id.Remote)

@@ -7,21 +7,19 @@ import (
 	"time"
 
 	"loam/stack/demux"
+	"loam/stack/fastopen"
 	"loam/stack/port"
 	"loam/stack/socket"
 	"loam/stack/tcp"
 	"loam/wire"
 )
 
-// TCPListener accepts connections on a local address and port. It is registered with
-// every shard. A connection is created by the shard of its flow and handed over to the
-// program when the handshake is complete.
+// TCPListener accepts connections on a local address and port. It is registered with every shard. A connection is created by
+// the shard of its flow and handed over to the program when the handshake is complete.
 //
-// Two limits bound the state that remote hosts can create: connections with an incomplete
-// handshake (halfOpen, at most maxHalfOpen), and connections waiting for Accept (queued,
-// at most backlog). Above the first limit a SYN is answered with a cookie and no state is
-// kept (RFC 4987 section 3.6). Above the second limit a SYN is dropped, and the peer
-// retransmits it.
+// Two limits bound the state that remote hosts can create: connections with an incomplete handshake (halfOpen, at most
+// maxHalfOpen), and connections waiting for Accept (queued, at most backlog). Above the first limit a SYN is answered with a
+// cookie and no state is kept (RFC 4987 section 3.6). Above the second limit a SYN is dropped, and the peer retransmits it.
 //
 // The methods in tcplistener.go never block. Accept is in net.go.
 type TCPListener struct {
@@ -33,6 +31,8 @@ type TCPListener struct {
 	maxHalfOpen int32
 	acceptors   socket.Waiter
 
+	fast       fastopen.Queue
+	fastKeys   *fastopen.Keys // guarded by mu
 	halfOpen   atomic.Int32
 	lastCookie atomic.Int64 // tcp.Time of the last cookie sent, 0 if none
 
@@ -246,14 +246,14 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	}
 	key := sh.stack.key
 	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(c.options.o.Device, id)), syn, &c.toSend, (*arriving)(c))
+	l.openFast(sh, id, c, syn)
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
 	sh.add(c)
 }
 
-// cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two
-// periods.
+// cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two periods.
 const cookiePeriod = time.Minute
 
 // sendCookie answers a SYN with a cookie and keeps no state.
@@ -271,8 +271,7 @@ func (l *TCPListener) sendCookie(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	sh.sendStateless(o.Device, id, &h)
 }
 
-// inputCookie processes an acknowledgment that may carry a cookie. It returns false if it
-// does not.
+// inputCookie processes an acknowledgment that may carry a cookie. It returns false if it does not.
 func (l *TCPListener) inputCookie(sh *shard, id tcp.ID, ack *tcp.Segment) bool {
 	last := tcp.Time(l.lastCookie.Load())
 	if last == 0 || sh.now-last > 2*cookiePeriod {
@@ -317,8 +316,7 @@ func (c *TCPConn) offer(sh *shard) {
 // isWithheld reports whether the connection is withheld from the program.
 func (c *TCPConn) isWithheld() bool { return c.listener != nil && c.offerBy != 0 }
 
-// offerLate hands over a withheld connection once data or the end of the stream has
-// arrived, or its time has expired.
+// offerLate hands over a withheld connection once data or the end of the stream has arrived, or its time has expired.
 func (c *TCPConn) offerLate(sh *shard) {
 	if c.isWithheld() && (c.hasInput() || c.machine.ReadClosed() || sh.now >= c.offerBy) {
 		c.handOver()
@@ -347,8 +345,7 @@ func (c *TCPConn) handOver() {
 	l.reportEvents(Readable)
 }
 
-// leaveListener releases a connection that ended before it was handed over. No program
-// will close it.
+// leaveListener releases a connection that ended before it was handed over. No program will close it.
 func (c *TCPConn) leaveListener() {
 	if c.listener != nil {
 		c.listener.halfOpen.Add(-1)
@@ -357,8 +354,7 @@ func (c *TCPConn) leaveListener() {
 	}
 }
 
-// tcpID returns the ID of a segment's connection. Link-local addresses get the zone of
-// the interface.
+// tcpID returns the ID of a segment's connection. Link-local addresses get the zone of the interface.
 func tcpID(p *packet, seg *tcp.Segment) tcp.ID {
 	id := tcp.ID{Local: netip.AddrPortFrom(p.dst, seg.DstPort), Remote: netip.AddrPortFrom(p.src, seg.SrcPort)}
 	if p.dst.Is6() {

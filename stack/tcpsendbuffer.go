@@ -14,14 +14,12 @@ const (
 	defaultMaxSendBuffer = 16 << 20
 )
 
-// maxWakeRoom is the free space at which a writer is woken at the latest, in bytes.
-// Waiting for a larger part of a large ring would leave the connection without data until
-// the writer runs.
+// maxWakeRoom is the free space at which a writer is woken at the latest, in bytes. Waiting for a larger part of a large ring
+// would leave the connection without data until the writer runs.
 const maxWakeRoom = 1 << 20
 
-// hasRoom reports whether a write is worthwhile. A quarter of the ring, or maxWakeRoom,
-// must be free, so that a writer is not woken for each acknowledged segment. With
-// TCP_NOTSENT_LOWAT, the unsent data must be below half of the option's value.
+// hasRoom reports whether a write is worthwhile. A quarter of the ring, or maxWakeRoom, must be free, so that a writer is not
+// woken for each acknowledged segment. With TCP_NOTSENT_LOWAT, the unsent data must be below half of the option's value.
 func (c *TCPConn) hasRoom() bool {
 	limit := c.toSend.Limit()
 	enough := min(limit/4, maxWakeRoom)
@@ -43,9 +41,8 @@ func (c *TCPConn) applySendBuffer(o *TCPOptions) {
 // shortPath is the round-trip time below which shortSendBuffer suffices: 4 MiB per 2 ms is 16 Gbit/s.
 const shortPath = 2 * time.Millisecond
 
-// growSendBuffer raises the limit of the send ring to twice the congestion window. On a
-// short path the congestion window means little, because nothing is lost there, and a
-// ring larger than the processor's caches only slows the transfer.
+// growSendBuffer raises the limit of the send ring to twice the congestion window. On a short path the congestion window means
+// little, because nothing is lost there, and a ring larger than the processor's caches only slows the transfer.
 func (c *TCPConn) growSendBuffer() {
 	want := min(2*c.machine.CongestionWindow(), c.shard.stack.config.MaxSendBuffer, math.MaxUint32)
 	if c.machine.MinRTT() < shortPath {

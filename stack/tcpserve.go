@@ -167,6 +167,13 @@ func (c *TCPConn) findPath(sh *shard) {
 	c.heedPath(sh)
 }
 
+// heedPath applies the current path MTU to the connection.
+func (c *TCPConn) heedPath(sh *shard) {
+	c.pathSeen = sh.stack.paths.At(sh.now)
+	c.narrow = sh.stack.paths.IsNarrow(sh.now, c.remote.Addr())
+	c.machine.SetMSS(sh.now, sh.mss(c.device, c.machine.ID()))
+}
+
 // maxPayload returns the largest payload of a frame: with segmentation offload as much as fits into an IP packet. 0: one segment.
 func (c *TCPConn) maxPayload() int {
 	tso, _ := c.segmentation()
@@ -245,9 +252,10 @@ func (c *TCPConn) settle(sh *shard) {
 	m := c.machine
 	old := c.status.Load()
 	status := old
-	if s := m.State(); s != tcp.SynSent && s != tcp.SynReceived && s != tcp.Closed {
+	if m.Usable() {
 		status |= statusConnected
 	}
+	c.leaveFast(sh)
 	if m.ReadClosed() {
 		status |= statusReadClosed
 	}
@@ -327,6 +335,7 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	if began&statusConnected != 0 {
 		sh.tally.count(TCPEstablished)
 		sh.know(c.remote.Addr())
+		c.learnFast(sh)
 		c.offer(sh)
 	}
 	var e Events

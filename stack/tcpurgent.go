@@ -1,8 +1,7 @@
 package stack
 
-// Urgent data with the semantics of MSG_OOB (tcp(7)). The last byte of urgent data, the
-// urgent byte, is taken out of the stream and read separately; with
-// TCPOptions.UrgentInline it stays in the stream. In both cases a read stops before the
+// Urgent data with the semantics of MSG_OOB (tcp(7)). The last byte of urgent data, the urgent byte, is taken out of the
+// stream and read separately; with TCPOptions.UrgentInline it stays in the stream. In both cases a read stops before the
 // urgent byte, so that AtMark can report its position.
 //
 // The shard publishes the position of the urgent byte in TCPConn.urgent. Reads of the
@@ -15,8 +14,7 @@ const (
 	urgentShift = 1
 )
 
-// mark returns the position of the urgent byte. ok is false if there is none, or a read
-// has passed it.
+// mark returns the position of the urgent byte. ok is false if there is none, or a read has passed it.
 func (c *TCPConn) mark() (at uint64, taken, ok bool) {
 	u := c.urgent.Load()
 	return u>>urgentShift - 1, u&urgentTaken != 0, u != 0
@@ -30,8 +28,7 @@ func (c *TCPConn) noteUrgent() {
 	}
 }
 
-// reportUrgent reports the event Urgent once the urgent byte has arrived. It runs on the
-// shard.
+// reportUrgent reports the event Urgent once the urgent byte has arrived. It runs on the shard.
 func (c *TCPConn) reportUrgent() {
 	c.noteUrgent()
 	if !c.urgentReported && c.urgentHere() {
@@ -64,9 +61,8 @@ func (c *TCPConn) inline() bool {
 	return c.options.o.UrgentInline
 }
 
-// stretch computes how a read of n bytes, starting skip bytes after the next unread byte,
-// must treat the urgent byte. pass is the number of bytes to skip first (0 or 1, the
-// urgent byte), and most is how many bytes the read may return.
+// stretch computes how a read of n bytes, starting skip bytes after the next unread byte, must treat the urgent byte. pass is
+// the number of bytes to skip first (0 or 1, the urgent byte), and most is how many bytes the read may return.
 func (c *TCPConn) stretch(skip, n int) (pass, most int) {
 	at, _, ok := c.mark()
 	if !ok {
@@ -98,10 +94,9 @@ func (c *TCPConn) readPastMark(p []byte) int {
 	return n
 }
 
-// TryReadUrgent returns the urgent byte (MSG_OOB) and leaves it in place if keep is set.
-// Errors: ErrInvalid if there is none, it has already been read, a read has passed it, or
-// it stays in the stream; ErrWouldBlock if the peer has announced it and it has not
-// arrived; ErrClosed.
+// TryReadUrgent returns the urgent byte (MSG_OOB) and leaves it in place if keep is set. Errors: ErrInvalid if there is none,
+// it has already been read, a read has passed it, or it stays in the stream; ErrWouldBlock if the peer has announced it and it
+// has not arrived; ErrClosed.
 func (c *TCPConn) TryReadUrgent(keep bool) (byte, error) {
 	if c.status.Load()&statusClosed != 0 {
 		return 0, ErrClosed
@@ -130,7 +125,7 @@ func (c *TCPConn) AtMark() bool {
 }
 
 // TryWriteUrgent is like TryWrite, and marks the last byte that it writes as urgent.
-func (c *TCPConn) TryWriteUrgent(p []byte) (int, error) { return c.tryWrite(p, len(p) > 0) }
+func (c *TCPConn) TryWriteUrgent(p []byte) (int, error) { return c.tryWrite(p, false, len(p) > 0) }
 
 // announce marks the next n bytes to be written, or as many as there is room for, as urgent, and returns their number.
 // It sets wishUrgent before the bytes are written, because the shard may send bytes as soon as they are in the ring.

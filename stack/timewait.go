@@ -7,10 +7,9 @@ import (
 	"loam/stack/timer"
 )
 
-// Connections in TIME-WAIT whose program has closed them. A busy client or server has
-// many times more of them than other connections. So they do not keep their TCPConn, and
-// their number is limited: above the limit the oldest is removed. Linux has such a limit
-// too (net.ipv4.tcp_max_tw_buckets), but drops the newest.
+// Connections in TIME-WAIT whose program has closed them. A busy client or server has many times more of them than other
+// connections. So they do not keep their TCPConn, and their number is limited: above the limit the oldest is removed. Linux
+// has such a limit too (net.ipv4.tcp_max_tw_buckets), but drops the newest.
 
 // defaultTimeWait is the default of Config.MaxTimeWait.
 const defaultTimeWait = 16384

@@ -6,10 +6,9 @@ import (
 	"loam/link"
 )
 
-// txPort serializes the use of one device queue. A queue allows one sender at a time, and
-// signals room only after a Send that did not take all frames. So after such a Send, all
-// senders wait for the signal. Another Send in between would cancel the signal and
-// reorder frames.
+// txPort serializes the use of one device queue. A queue allows one sender at a time, and signals room only after a Send that
+// did not take all frames. So after such a Send, all senders wait for the signal. Another Send in between would cancel the
+// signal and reorder frames.
 type txPort struct {
 	queue link.Queue
 
@@ -41,9 +40,8 @@ func (p *txPort) send(l *txLink, frames []*link.Frame) (n int, err error) {
 	return n, err
 }
 
-// sendControl sends a frame of the interface or of a LinkConn, before everything else
-// that waits for room. It takes ownership of the frame. It returns false if the frame was
-// dropped for lack of room.
+// sendControl sends a frame of the interface or of a LinkConn, before everything else that waits for room. It takes ownership
+// of the frame. It returns false if the frame was dropped for lack of room.
 func (p *txPort) sendControl(f *link.Frame) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -86,8 +86,7 @@ func (sh *shard) dropUDP(p *packet, reason Counter) {
 	p.frame.Free()
 }
 
-// deliverTo delivers a datagram to a socket and takes ownership of f, which holds only
-// the payload.
+// deliverTo delivers a datagram to a socket and takes ownership of f, which holds only the payload.
 func (sh *shard) deliverTo(c *UDPConn, f *link.Frame, info Datagram) {
 	if !c.covers(&info) || !c.filtered(f, &info) {
 		sh.tally.countBy(info.To.Addr(), UDPFiltered)
@@ -142,8 +141,7 @@ func (sh *shard) deliverToAll(table *demux.Table[*UDPConn], p *packet, payload [
 	p.frame.Free()
 }
 
-// receivesAll reports whether the socket receives a broadcast or multicast datagram to its
-// port.
+// receivesAll reports whether the socket receives a broadcast or multicast datagram to its port.
 func (c *UDPConn) receivesAll(p *packet, info *Datagram) bool {
 	if peer := c.peer.Load(); peer != nil && !sameEnd(*peer, info.From) {
 		return false

@@ -1,8 +1,11 @@
 package stack_test
 
 import (
+	"net/netip"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"loam/stack"
@@ -63,4 +66,82 @@ func TestCorkedWrites(t *testing.T) {
 		w.wantNone("the rest fills no segment")
 		c.Abort()
 	})
+}
+
+// On Linux, data that a send releases has reached a receiver on the same host when the call returns. A receiver that only
+// polls, without ever blocking, needs that on one CPU: it would keep the shard's loop from running. So no goroutine but the
+// program's own may be needed.
+func TestReleasedDataArrivesAtOnce(t *testing.T) {
+	hold := func(on bool) func(*testing.T, *stack.TCPConn) {
+		return func(t *testing.T, c *stack.TCPConn) {
+			if err := c.SetOptions(func(o *stack.TCPOptions) { o.Cork = on }); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	more := func(t *testing.T, c *stack.TCPConn) {
+		if n, err := c.TryWriteMore([]byte("head ")); n != 5 || err != nil {
+			t.Fatalf("wrote %d bytes, %v", n, err)
+		}
+	}
+	plain := func(text string) func(*testing.T, *stack.TCPConn) {
+		return func(t *testing.T, c *stack.TCPConn) {
+			if n, err := c.TryWrite([]byte(text)); n != len(text) || err != nil {
+				t.Fatalf("wrote %d bytes, %v", n, err)
+			}
+		}
+	}
+	end := func(t *testing.T, c *stack.TCPConn) {
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, test := range map[string]struct {
+		steps []func(*testing.T, *stack.TCPConn)
+		want  string
+	}{
+		"a send without MSG_MORE": {[]func(*testing.T, *stack.TCPConn){more, plain("body")}, "head body"},
+		"TCP_CORK is cleared":     {[]func(*testing.T, *stack.TCPConn){hold(true), plain("head "), plain("body"), hold(false)}, "head body"},
+		"the end of the stream":   {[]func(*testing.T, *stack.TCPConn){more, end}, "head "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the shard's loop runs only if this goroutine blocks
+			synctest.Test(t, func(t *testing.T) { releaseOnHost(t, test.steps, test.want) })
+		})
+	}
+}
+
+// releaseOnHost opens a connection of a host with itself, sends and receives 20 small messages, more than are acknowledged
+// at once at the start of a connection, and then runs the steps of a sender. The receiver must have what is wanted.
+func releaseOnHost(t *testing.T, steps []func(*testing.T, *stack.TCPConn), want string) {
+	s := stack.New(stack.Config{})
+	defer s.Close()
+	l := mustListen(t, s, 80, 1)
+	defer l.Close()
+	c, err := s.DialTCP(netip.AddrPort{}, mustAddrPort("127.0.0.1:80"), stack.TCPOptions{Delay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Abort()
+	synctest.Wait()
+	d, err := l.TryAccept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Abort()
+	b := make([]byte, 100)
+	for i := range 20 {
+		if n, err := c.TryWrite([]byte("message")); n != 7 || err != nil {
+			t.Fatalf("wrote %d bytes, %v", n, err)
+		}
+		if n, err := d.TryRead(b); n != 7 || err != nil {
+			t.Fatalf("message %d: read %d bytes, %v", i, n, err)
+		}
+	}
+	for _, step := range steps {
+		step(t, c)
+	}
+	if n, err := d.TryRead(b); string(b[:n]) != want || err != nil {
+		t.Errorf("read %q, %v, want %q", b[:n], err, want)
+	}
 }

@@ -47,6 +47,7 @@ type TCPOptions struct {
 	UserTimeout    uint16 // granularity bit (set: minutes, clear: seconds) and 15 bits of time, as in RFC 5482
 	TSVal, TSEcr   uint32
 	SACK           [MaxSACKBlocks]SACKBlock
+	FastOpen       FastOpenCookie // the zero value: the option is absent
 }
 
 // EachTCPOption calls yield with each option in opts and its data, until yield returns false. opts is a result of
@@ -115,6 +116,10 @@ func (o *TCPOptions) set(kind TCPOption, data []byte, syn bool) bool {
 		}
 		o.HasTimestamps = true
 		o.TSVal, o.TSEcr = binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
+	case TCPOptFastOpen:
+		if syn {
+			o.FastOpen, _ = NewFastOpenCookie(data)
+		}
 	case TCPOptUserTimeout:
 		if len(data) != 2 {
 			return false
@@ -155,6 +160,7 @@ func (o *TCPOptions) Len() int {
 	if o.HasUserTimeout {
 		n += 4
 	}
+	n += o.FastOpen.room(n)
 	if k := o.sackRoom(n); k > 0 {
 		n += 4 + 8*k
 	}
@@ -197,6 +203,7 @@ func (o *TCPOptions) put(b []byte) {
 		binary.BigEndian.PutUint16(b[n+2:], o.UserTimeout)
 		n += 4
 	}
+	n += o.FastOpen.put(b[n:], o.FastOpen.room(n))
 	k := o.sackRoom(n)
 	if k == 0 {
 		return

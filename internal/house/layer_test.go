@@ -64,11 +64,12 @@ const layers = `
 
 	# The stack sees link.Device and no certain device, but for its own loopback.
 	link < stack/queue;
+	wire, internal/siphash < stack/fastopen;
 	stack/icmp, link, internal/siphash < stack/flood;
 	stack/autoconf, stack/dhcp < stack/configure;
 	stack/port, stack/ip, stack/icmp, stack/socket, internal/siphash < stack/shared;
 	stack/shared < stack/demux;
-	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/configure, stack/shared, stack/demux, link/loop, internal/counter < stack;
+	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/fastopen, stack/configure, stack/shared, stack/demux, link/loop, internal/counter < stack;
 
 	# The gateway faces a guest with a stack of its own, and says to a program of the
 	# same host which connections it hands over.

@@ -24,6 +24,8 @@ type Settings struct {
 	// KeepAliveCount and SynRetries are tcp_keepalive_probes and tcp_syn_retries.
 	KeepAliveIdle, KeepAliveInterval, KeepAliveCount, FinWait2, SynRetries Preset
 
+	FastOpen atomic.Int64 // net.ipv4.tcp_fastopen
+
 	mu         sync.Mutex
 	congestion string // net.ipv4.tcp_congestion_control; "": the default
 }
@@ -47,6 +49,7 @@ func (p *Preset) Set(n int64) { p.value.Store(n) }
 // init sets the defaults.
 func (s *Settings) init() {
 	s.Backlog.Store(linux.SOMAXCONN)
+	s.FastOpen.Store(fastClient)
 	s.FirstPort.Store(credential.FirstPort)
 	s.KeepAliveIdle.usual = int64(tcp.DefaultKeepAlive / time.Second)
 	s.KeepAliveInterval.usual = int64(tcp.DefaultKeepAliveInterval / time.Second)

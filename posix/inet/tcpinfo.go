@@ -27,6 +27,7 @@ const (
 	infoSACK       = 2
 	infoWScale     = 4
 	infoECN        = 8
+	infoSYNData    = 32
 )
 
 // infoValue encodes a struct tcp_info (linux/tcp.h).
@@ -39,7 +40,7 @@ func infoValue(i tcp.Info, listening bool) []byte {
 		state = StateListen
 	}
 	var options, limited uint8
-	for bit, on := range map[uint8]bool{infoTimestamps: i.Timestamps, infoSACK: i.SACK, infoWScale: i.WindowScaled, infoECN: i.ECN} {
+	for bit, on := range map[uint8]bool{infoTimestamps: i.Timestamps, infoSACK: i.SACK, infoWScale: i.WindowScaled, infoECN: i.ECN, infoSYNData: i.SynData} {
 		if on {
 			options |= bit
 		}

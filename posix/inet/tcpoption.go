@@ -82,11 +82,9 @@ var tcpIntOptions = map[socket.OptionName]socket.IntOption[tcpOpts]{
 	{Level: linux.IPPROTO_IPV6, Name: linux.IPV6_TCLASS}:       socket.Octet(func(o *tcpOpts) *uint8 { return &o.TrafficClass }, 0, 0),
 }
 
-// tcpHarmless are options that a program can set and read, and that have no effect. TCP Fast Open is not supported. The
-// other options select the only behaviour of this stack. The value is true for options that read as 0 or 1.
+// tcpHarmless are options that a program can set and read, and that have no effect, because they select the only behaviour of this
+// stack. The value is true for options that read as 0 or 1.
 var tcpHarmless = map[socket.OptionName]bool{
-	{Level: linux.IPPROTO_TCP, Name: linux.TCP_FASTOPEN}: false,
-	FastOpenConnect:     true,
 	socket.MTUDiscover:  false,
 	socket.MTUDiscover6: false,
 	recvExtensions:      true,
@@ -242,6 +240,9 @@ func (s *TCPSocket) Option(level, name int) ([]byte, linux.Errno) {
 	if value, ok := s.groupOption(key); ok {
 		return value, 0
 	}
+	if value, ok := s.fastOption(key); ok {
+		return value, 0
+	}
 	switch key {
 	case timestamp, timestampNS:
 		return socket.BoolValue(s.isStamped(key)), 0
@@ -308,11 +309,8 @@ func (s *TCPSocket) setOwnOption(level, name int, value []byte) linux.Errno {
 		return s.chooseCongestion(value)
 	case key == maxPacing:
 		return s.setMaxPacing(value)
-	case key == FastOpenConnect:
-		if n, errno := socket.ParseInt(value); errno != 0 || n&^1 != 0 || s.conn.Load() != nil || s.listener.Load() != nil {
-			return linux.EINVAL
-		}
-		return s.Remember(key, value)
+	case key == FastOpenConnect || key == fastOpen || key == fastOpenKey || key == fastOpenNoCookie:
+		return s.setFast(key, value)
 	case key == timestamp || key == timestampNS:
 		return s.setStamped(key, value)
 	case key == bindToDevice:
@@ -394,5 +392,5 @@ func (s *TCPSocket) info() tcp.Info {
 // effect.
 func HasNoEffect(key socket.OptionName) bool {
 	_, ok := harmless(tcpHarmless, key)
-	return ok || key == recvErr || key == recvErr6
+	return ok || key == fastOpen || key == FastOpenConnect || key == recvErr || key == recvErr6
 }

@@ -33,6 +33,7 @@ type TCPSocket struct {
 	synRetries  int              // opts.SynRetries of the new socket, from tcp_syn_retries
 	reported    bool             // connect(2) has returned 0 for the connection
 	closed      bool
+	fast        fastState
 	nanoseconds bool          // timestamps have nanoseconds (SO_TIMESTAMPNS) instead of microseconds (SO_TIMESTAMP)
 	given       []GivenOption // options that accepted connections inherit; a change replaces the slice
 }
@@ -43,7 +44,7 @@ func newTCP(n *Network, domain int, owner uint32) *TCPSocket {
 	return &TCPSocket{
 		Base: NewBase(domain, linux.SOCK_STREAM, linux.IPPROTO_TCP),
 		net:  n.stack, leaving: &n.leaving, ports: &n.ports,
-		opts: opts, synRetries: opts.SynRetries,
+		opts: opts, synRetries: opts.SynRetries, fast: fastState{setting: &n.FastOpen},
 	}
 }
 
@@ -82,6 +83,9 @@ func (s *TCPSocket) Events() file.Events {
 			e |= file.PollIn
 		}
 		return e
+	}
+	if s.fast.waiting.Load() != nil {
+		return file.PollOut
 	}
 	return file.PollOut | file.PollHup
 }
@@ -127,7 +131,11 @@ func (s *TCPSocket) Listen(_ socket.Caller, backlog int) linux.Errno {
 	if err != nil {
 		return file.ToErrno(err)
 	}
-	l.SetOptions(func(o *stack.TCPOptions) { *o = s.passive() })
+	if s.fast.most == 0 && s.fast.has(fastEveryListener) {
+		s.fast.most = backlog
+	}
+	l.SetOptions(func(o *stack.TCPOptions) { *o = s.passive(); s.fast.listening(o) })
+	l.SetFastOpenKeys(s.fast.keys)
 	l.Watch(s.Relay)
 	s.listener.Store(l)
 	s.queued.begin(backlog)
@@ -163,37 +171,44 @@ func (s *TCPSocket) Accept() (socket.Socket, linux.Errno) {
 func (s *TCPSocket) Connect(_ socket.Caller, a socket.Address) linux.Errno {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
+	if s.fast.waiting.Load() != nil {
+		if a.Family != linux.AF_UNSPEC {
+			return linux.EISCONN
+		}
+		s.fast.waiting.Store(nil)
+	}
+	_, errno := s.open(a, nil, false)
+	return errno
+}
+
+// open starts a handshake, and returns EINPROGRESS. If fast is set, it uses Fast Open, and n bytes of b are in the SYN. The caller
+// holds mu.
+func (s *TCPSocket) open(a socket.Address, b []byte, fast bool) (n int, errno linux.Errno) {
 	if c := s.conn.Load(); c != nil {
 		if errno, decided := s.reconnect(c, a); decided {
-			return errno
+			return 0, errno
 		}
 	}
-	remote, errno := s.inetName(a)
+	_, errno = s.inetName(a)
 	switch {
 	case a.Family == linux.AF_UNSPEC:
-		return 0
+		return 0, 0
 	case errno != 0:
-		return errno
+		return 0, errno
 	case s.listener.Load() != nil:
-		return linux.EISCONN
+		return 0, linux.EISCONN
 	}
-	var c *stack.TCPConn
-	var err error
-	if s.binding != nil {
-		c, err = s.binding.Dial(remote)
-	} else {
-		c, err = s.net.DialTCP(s.any(), remote, s.opts)
+	if !fast && s.postpone(a) {
+		return 0, 0
 	}
-	if err != nil {
-		return file.ToErrno(err)
-	}
-	if s.binding != nil {
-		c.SetOptions(func(o *stack.TCPOptions) { *o = s.opts })
+	c, n, errno := s.dial(a, b, fast || s.fast.connect && s.fast.has(fastClient))
+	if errno != 0 {
+		return 0, errno
 	}
 	s.conn.Store(c)
 	s.reported = false
 	c.Watch(s.Relay)
-	return linux.EINPROGRESS
+	return n, linux.EINPROGRESS
 }
 
 // reconnect handles connect(2) on a socket that already has the connection c. decided is false if c has failed, or if
@@ -304,7 +319,7 @@ func (s *TCPSocket) AcceptedFrom() socket.Address {
 func (s *TCPSocket) Read(b []byte) (int, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return 0, linux.ENOTCONN
+		return 0, s.unconnected()
 	}
 	n, err := c.TryRead(b)
 	switch err {
@@ -317,6 +332,9 @@ func (s *TCPSocket) Read(b []byte) (int, linux.Errno) {
 }
 
 func (s *TCPSocket) Write(b []byte) (int, linux.Errno) {
+	if n, errno, done := s.sendFirst(b); done {
+		return n, errno
+	}
 	c := s.conn.Load()
 	if c == nil {
 		return 0, linux.EPIPE
@@ -329,7 +347,7 @@ func (s *TCPSocket) Write(b []byte) (int, linux.Errno) {
 func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 	c := s.conn.Load()
 	if c == nil {
-		return socket.Received{}, linux.ENOTCONN
+		return socket.Received{}, s.unconnected()
 	}
 	if flags&linux.MSG_PEEK == 0 {
 		n, errno := s.Read(b)
@@ -353,7 +371,10 @@ func (s *TCPSocket) Recv(b []byte, flags int) (socket.Received, linux.Errno) {
 // Send implements socket.Socket. It ignores an address in m, as Linux does for a connected socket.
 func (s *TCPSocket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 	if m.Flags&linux.MSG_FASTOPEN != 0 {
-		return 0, linux.EOPNOTSUPP
+		return s.sendFast(b, m.To)
+	}
+	if n, errno, done := s.sendFirst(b); done {
+		return n, errno
 	}
 	if m.Flags&linux.MSG_OOB != 0 {
 		return s.sendUrgent(b)

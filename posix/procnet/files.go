@@ -210,6 +210,10 @@ func (p *View) procNetstat() string {
 		{"ListenOverflows", c.Get(stack.TCPBacklogFull)}, {"ListenDrops", c.Get(stack.TCPBacklogFull)},
 		{"TCPTimeouts", c.Get(stack.TCPLossTimeouts)}, {"TCPLossProbes", c.Get(stack.TCPTailProbes)},
 		{"TCPOFOQueue", c.Get(stack.TCPOutOfOrder)}, {"TCPAbortOnTimeout", c.Get(stack.TCPTimeouts)},
+		{"TCPFastOpenActive", c.Get(stack.TCPFastActive)}, {"TCPFastOpenActiveFail", c.Get(stack.TCPFastActiveFail)},
+		{"TCPFastOpenPassive", c.Get(stack.TCPFastPassive)}, {"TCPFastOpenPassiveFail", c.Get(stack.TCPFastPassiveFail)},
+		{"TCPFastOpenListenOverflow", c.Get(stack.TCPFastOverflow)}, {"TCPFastOpenCookieReqd", c.Get(stack.TCPFastRequests)},
+		{"TCPFastOpenBlackhole", 0}, {"TCPFastOpenPassiveAltKey", c.Get(stack.TCPFastOlder)},
 	}) + snmpLines("IpExt", []field{{"InOctets", in}, {"OutOctets", out}})
 }
 

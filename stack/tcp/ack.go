@@ -28,7 +28,7 @@ type arrival struct {
 func (c *Conn) receiveAck(now Time, seg *Segment) bool {
 	ack := Seq(seg.Ack)
 	if c.state == SynReceived {
-		if ack != c.snd.nxt || c.sent.len() == 0 {
+		if !c.acksSYN(seg) {
 			c.count(DropAck)
 			c.refuse(seg)
 			return false

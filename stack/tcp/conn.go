@@ -10,6 +10,7 @@ package tcp
 //	urgent.go, text.go  steps 6 to 8, URG, text, FIN  reassembly.go, duplicate.go  and sent
 //	delayedack.go   when to acknowledge               window.go    receive window
 //	poll.go         what to send next                 send.go      building a segment
+//	fastopen.go     RFC 7413
 //	program.go      SEND, RECEIVE, CLOSE, ABORT       timers.go    USER TIMEOUT and other timers
 //
 // Loss detection and recovery: sent.go records the data in flight. rtt.go and rto.go implement RFC 6298,
@@ -40,8 +41,9 @@ type Conn struct {
 	in  Incoming
 	cc  Congestion
 
-	rate *sampler // samples of the delivery rate; nil unless the congestion control is a Model
-	pace *pacer   // pacing state; nil until a rate limit is set
+	fast *FastOpen // state of Fast Open; nil if it is not used (fastopen.go)
+	rate *sampler  // samples of the delivery rate; nil unless the congestion control is a Model
+	pace *pacer    // pacing state; nil until a rate limit is set
 
 	state    State
 	reason   reason // reason why the connection ended
@@ -188,7 +190,7 @@ func (c *Conn) offset(s Seq) uint64 { return c.snd.off + uint64(int64(s.Sub(c.sn
 
 // unsent returns the number of bytes that have been written and never sent.
 func (c *Conn) unsent() int {
-	if c.snd.finSent || c.state < Established {
+	if c.snd.finSent || !c.Usable() {
 		return 0
 	}
 	return int(c.snd.end - c.offset(c.snd.nxt))

@@ -15,6 +15,7 @@ type Info struct {
 	SACK         bool
 	ECN          bool
 	WindowScaled bool
+	SynData      bool  // data of a SYN was acknowledged (RFC 7413)
 	SndWScale    uint8 // shift of the peer's window field
 	RcvWScale    uint8 // shift of our window field
 	AppLimited   bool  // the congestion window was not fully used recently
@@ -94,6 +95,7 @@ func (c *Conn) Info(now Time) Info {
 		SACK:         c.rcv.sackOK,
 		ECN:          c.ecn.on,
 		WindowScaled: c.rcv.scaled,
+		SynData:      c.FastOpen().SynData,
 		SndWScale:    c.snd.scale,
 		RcvWScale:    c.rcv.scale,
 		AppLimited:   !c.snd.limited,

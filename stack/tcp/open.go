@@ -23,7 +23,7 @@ func Dial(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, out Outgo
 }
 
 // Accept creates a connection in SYN-RECEIVED for a SYN that arrived at a listener; Poll returns the SYN-ACK.
-// Data in syn is ignored, and the peer sends it again. The other parameters are as for Dial.
+// Data in syn is ignored unless OpenFast is called, and the peer sends it again. The other parameters are as for Dial.
 func Accept(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int, syn *Segment, out Outgoing, in Incoming) *Conn {
 	c := &Conn{out: out, in: in}
 	c.init(now, cfg, id, iss, tsOffset, mss)
@@ -121,7 +121,7 @@ func (c *Conn) receiveSynSent(now Time, seg *Segment) {
 func (c *Conn) ackedSYN(now Time, seg *Segment) {
 	syn := *c.sent.at(0)
 	c.sent.pop()
-	c.snd.una = Seq(seg.Ack)
+	c.snd.una = c.snd.iss + 1
 	c.timers.stop(timerRTO)
 	again := syn.sends > 1
 	spurious := again && c.ts.on && seg.TSEcr == c.rec.stamp
@@ -138,6 +138,7 @@ func (c *Conn) ackedSYN(now Time, seg *Segment) {
 		// RFC 5681 section 3.1: the window is one segment after a lost SYN.
 		c.window.Size = c.window.MSS
 	}
+	c.ackedSYNData(now, seg)
 }
 
 // establish enters ESTABLISHED, or FIN-WAIT-1 if the program has already closed the stream. SND.UNA is the
@@ -197,7 +198,7 @@ func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 			c.resendSYN()
 			return false
 		}
-		if Seq(seg.Ack) == c.snd.nxt && c.sent.len() > 0 && !c.passive {
+		if c.acksSYN(seg) && !c.passive {
 			// The segment is the SYN-ACK of a simultaneous open. Its number is before the window, so RFC 9293 section
 			// 3.10.7.4 would answer and drop it, although figure 8 continues to ESTABLISHED.
 			c.ackedSYN(now, seg)
@@ -206,6 +207,12 @@ func (c *Conn) receiveSynReceived(now Time, seg *Segment) bool {
 		}
 	}
 	return true
+}
+
+// acksSYN reports whether a segment that arrived in SYN-RECEIVED acknowledges our SYN.
+func (c *Conn) acksSYN(seg *Segment) bool {
+	ack := Seq(seg.Ack)
+	return c.sent.len() > 0 && c.snd.iss.Less(ack) && ack.LessEq(c.snd.nxt)
 }
 
 // resendSYN makes Poll retransmit the SYN or SYN-ACK.

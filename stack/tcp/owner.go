@@ -25,13 +25,16 @@ func (c *Conn) Reach() int {
 // SentTo returns the offset in the outgoing stream after the last byte that was ever sent.
 func (c *Conn) SentTo() uint64 {
 	switch {
-	case c.state == SynSent || c.state == SynReceived || c.state == Closed:
+	case !c.Usable():
 		return 0
 	case c.snd.finSent:
 		return c.snd.end
 	}
 	return c.offset(c.snd.nxt)
 }
+
+// PeerMSS returns the segment size that the peer has announced, without options, in bytes.
+func (c *Conn) PeerMSS() int { return int(c.snd.peerMSS) }
 
 // MinRTT returns the minimum round trip time of the last minutes, 0 if none has been measured.
 func (c *Conn) MinRTT() Time { return c.rtt.min }

@@ -97,7 +97,10 @@ func (c *Conn) choose(now Time) (action, int) {
 func (c *Conn) next() (action, int) {
 	switch {
 	case c.state < Established:
-		return c.nextOpening(), 0
+		if a := c.nextOpening(); a != nothing || !c.sendsEarly() {
+			return a, 0
+		}
+		return c.nextEarly()
 	case c.ack.dups > 0:
 		return acknowledgment, 0
 	case c.sent.resend > 0 && c.rec.frto != frtoNew:

@@ -59,6 +59,9 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	}
 	out.Flags |= c.ecn.synFlags(c.state == SynReceived)
 	c.offer(now, &out.TCPOptions)
+	if first {
+		c.putFastOpen(now, out)
+	}
 	if !c.timers.armed(timerRTO) {
 		c.armRTO(now)
 	}

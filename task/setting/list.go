@@ -51,6 +51,7 @@ func All(a *mem.Account, p *posix.Process) map[string]Setting {
 		"sys/net/ipv4/tcp_keepalive_intvl":        seconds(&net.KeepAliveInterval),
 		"sys/net/ipv4/tcp_keepalive_probes":       Integer(1, mostTries, net.KeepAliveCount.Get, net.KeepAliveCount.Set),
 		"sys/net/ipv4/tcp_syn_retries":            Integer(1, mostTries, net.SynRetries.Get, net.SynRetries.Set),
+		"sys/net/ipv4/tcp_fastopen":               Integer(math.MinInt32, math.MaxInt32, net.FastOpen.Load, net.FastOpen.Store),
 		"sys/net/ipv4/tcp_fin_timeout":            seconds(&net.FinWait2),
 		"sys/net/ipv4/tcp_congestion_control":     Text(inet.LongestCongestion, net.Congestion, net.SetCongestion),
 
