@@ -47,7 +47,7 @@ func (v *View) OpenTo(o *Opening, at Place, path string, flags Flags, mode Mode)
 	if err != nil {
 		return err
 	}
-	return v.open(o, p, flags, w.origin())
+	return v.open(o, p, flags, v.origin(&w.target))
 }
 
 // Openable resolves the path of an existing file, and makes the checks of Open without opening the file.
@@ -66,10 +66,19 @@ type origin struct {
 	name string
 }
 
-// origin returns where the file was found.
-func (t *target) origin() origin {
-	if t.last != named {
-		return origin{}
+// origin returns where the file was found. A file behind a magic link is found at the path that is the link's text, unless
+// another file is there.
+func (v *View) origin(t *target) origin {
+	if t.magic == nil {
+		if t.last != named {
+			return origin{}
+		}
+		return origin{t.dir, t.name}
+	}
+	if path, err := v.TargetOf(t.magic); err == nil && strings.HasPrefix(path, "/") {
+		if to, err := v.walk(v.Root, path, never); err == nil && to.magic == nil && to.place.Node == t.place.Node {
+			return v.origin(&to)
+		}
 	}
 	return origin{t.dir, t.name}
 }
@@ -134,7 +143,7 @@ func (v *View) openOrCreate(o *Opening, at Place, path string, flags Flags, mode
 	case t.place.Node.Attr().Mode.Type() == Dir:
 		return linux.EISDIR
 	}
-	return v.open(o, t.place, flags, t.origin())
+	return v.open(o, t.place, flags, v.origin(&t))
 }
 
 // create creates the file that openOrCreate did not find. If another process creates it at the same
@@ -147,13 +156,13 @@ func (v *View) create(o *Opening, t target, flags Flags, mode Mode) error {
 	node, err := v.makeIn(t, dir, Regular|mode&Permissions, Device{})
 	if err == linux.EEXIST && flags&Exclusive == 0 {
 		if node, err = dir.Lookup(t.name); err == nil {
-			return v.open(o, v.Tree.cross(Place{t.dir.mount, node}), flags, t.origin())
+			return v.open(o, v.Tree.cross(Place{t.dir.mount, node}), flags, v.origin(&t))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: t.origin(), asked: flags, made: true}
+	*o = Opening{tree: v.Tree, place: Place{t.dir.mount, node}, from: v.origin(&t), asked: flags, made: true}
 	if o.handle, err = node.Open(flags); err != nil {
 		return err
 	}

@@ -51,6 +51,7 @@ type target struct {
 	name  string
 	place Place // the file; zero if the last name does not exist
 	slash bool  // a slash follows the last name: it must be a directory
+	magic Link  // the last name is this magic link, which leads to place; otherwise nil
 }
 
 func (t *target) exists() bool { return t.place.Node != nil }
@@ -263,6 +264,9 @@ func (w *walker) through(link Link, name string, slash, last bool) (done bool, e
 	place, err := w.jump(magic)
 	if err != nil {
 		return true, err
+	}
+	if last {
+		w.magic = link
 	}
 	return w.arrive(place, name, slash, last), nil
 }

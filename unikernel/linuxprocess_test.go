@@ -42,6 +42,19 @@ func TestLinuxProcessTools(t *testing.T) {
 	}
 }
 
+// A file that was opened or executed through a link in /proc has the path to which the link leads.
+func TestLinuxPathsBehindProc(t *testing.T) {
+	const script = `PATH=/usr/bin:/bin; exec 9< /usr/bin/ps; exec 8< /proc/self/fd/9; readlink /proc/$$/fd/8
+/proc/self/exe -c 'x=$(readlink /proc/$$/exe); echo ${x##*/}'`
+	args := []string{"/bin/bash", "-c", script}
+	cmd := linuxCommand(args[0], args[1:]...)
+	cmd.Env = append(cmd.Env, withFiles+"="+rootWith(t, processTools...))
+	got, _ := cmd.CombinedOutput()
+	if want := onHost(t, args); string(got) != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // A process of root may change to another user, and then loses its rights on files and processes. A
 // program may also start as another user.
 func TestLinuxUsers(t *testing.T) {
