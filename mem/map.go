@@ -93,6 +93,7 @@ func (m *Map) Destroy() {
 	m.lock()
 	defer m.unlock()
 	m.carve(0, End)
+	m.private = table{} // an open file of /proc may keep the map for long
 }
 
 // Revoke drops the translations of an object's pages whose indices are in [from, to). It does so in all

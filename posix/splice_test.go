@@ -46,7 +46,7 @@ func TestSplice(t *testing.T) {
 	}
 }
 
-// splice allocates no memory, also if its output sees the sender.
+// splice allocates memory as often as write, also if its output sees the sender.
 func TestSpliceAllocs(t *testing.T) {
 	p := files(t)
 	r, w := newPipe(t, p, linux.O_NONBLOCK)

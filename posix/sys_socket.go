@@ -118,6 +118,9 @@ func (p *Process) Accept4(fd, flags int) (int, Address, Errno) {
 	if errno != 0 {
 		return -1, Address{}, errno
 	}
+	if u, ok := c.(*unix.Socket); ok {
+		u.SetOwner(p.sight().Who.UID)
+	}
 	peer := peerOf(c)
 	accepted, errno := p.install(c, flags)
 	return accepted, peer, errno

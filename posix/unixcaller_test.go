@@ -1,6 +1,7 @@
 package posix
 
 import (
+	"cmp"
 	"testing"
 
 	"loam/abi/linux"
@@ -223,7 +224,11 @@ func TestUnixWriteThatWaitsHasSender(t *testing.T) {
 	a, b := unixPair(t, p, linux.SOCK_STREAM)
 	ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, linux.SO_PASSCRED, socket.IntValue(1)))
 	const size = 3 * unix.DefaultBuffer
-	go child.Write(a, make([]byte, size))
+	written := make(chan Errno, 1)
+	go func() {
+		_, errno := child.Write(a, make([]byte, size))
+		written <- cmp.Or(errno, child.Close(a)) // if the write has failed, Recv ends
+	}()
 	for got := 0; got < size; {
 		r, errno := p.Recv(b, make([]byte, size), 0)
 		ok(t, errno)
@@ -232,10 +237,10 @@ func TestUnixWriteThatWaitsHasSender(t *testing.T) {
 			t.Fatalf("after %d bytes: %+v", got, r.Control)
 		}
 	}
+	ok(t, <-written)
 }
 
-// fchmod(2) of a Unix socket changes the permissions of the file that a later bind(2) creates. Only the creator of the socket may
-// change them.
+// fchmod(2) of a Unix socket changes the permissions of the file that a later bind(2) creates. Only the creator of the socket, or the process that has accepted it, may change them.
 func TestUnixPermissions(t *testing.T) {
 	p := family(t)
 	p.Umask(0o22)
@@ -260,4 +265,11 @@ func TestUnixPermissions(t *testing.T) {
 		t.Errorf("the file has mode %o", st.Mode)
 	}
 	wantErrno(t, p.Fchmod(99, 0o600), linux.EBADF, "no file")
+
+	ok(t, p.Listen(s, 1))
+	acceptor := heir(p, 3, 1000)
+	ok(t, p.Connect(unixSocket(t, p, linux.SOCK_STREAM), unixName("/s")))
+	accepted, _, errno := acceptor.Accept4(s, 0)
+	ok(t, errno)
+	wantErrno(t, acceptor.Fchmod(accepted, 0o600), 0, "the process that has accepted the connection")
 }

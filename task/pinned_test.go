@@ -11,7 +11,7 @@ import (
 // set-user-ID program of root.
 func TestOpenMemoryEndsWithProgram(t *testing.T) {
 	const text, buffer, victim, size = dataAt + 0x600, dataAt + 0x800, dataAt + 0x700, 0x200
-	files := []string{"mem", "maps", "smaps", "environ", "pagemap", "auxv"}
+	files := []string{"mem", "maps", "smaps", "smaps_rollup", "environ", "pagemap"}
 	var toChild, toParent [2]uint64
 	wait := func(u *user, pipe [2]uint64) {
 		is(t, "wait for the other", u.call(linux.SYS_READ, pipe[0], buffer, 1), 1)
@@ -26,7 +26,7 @@ func TestOpenMemoryEndsWithProgram(t *testing.T) {
 		child := u.fork(2)
 		wait(u, toParent)
 		opened := map[string]uint64{}
-		for _, name := range files {
+		for _, name := range append(files, "auxv") {
 			access := linux.O_RDONLY
 			if name == "mem" {
 				access = linux.O_RDWR
@@ -42,7 +42,18 @@ func TestOpenMemoryEndsWithProgram(t *testing.T) {
 		wake(u, toChild)
 		wait(u, toParent)
 		for _, name := range files {
-			is(t, "read of "+name, u.call(linux.SYS_PREAD64, opened[name], buffer, size, 0), 0)
+			want := int64(0)
+			if name == "smaps_rollup" {
+				want = failed(linux.ESRCH)
+			}
+			is(t, "read of "+name, u.call(linux.SYS_PREAD64, opened[name], buffer, size, 0), want)
+		}
+		var query [linux.SizeofProcmapQuery]byte
+		(&linux.ProcmapQuery{Size: uint64(len(query)), QueryFlags: linux.PROCMAP_QUERY_COVERING_OR_NEXT_VMA}).Put(query[:])
+		u.store(buffer, query[:])
+		is(t, "PROCMAP_QUERY", u.call(linux.SYS_IOCTL, opened["maps"], linux.PROCMAP_QUERY, buffer), failed(linux.ESRCH))
+		if n := u.call(linux.SYS_PREAD64, opened["auxv"], buffer, size, 0); n <= 0 {
+			t.Errorf("the auxiliary vector of the old program: %d", n)
 		}
 		is(t, "read of memory", u.call(linux.SYS_PREAD64, opened["mem"], buffer, 4, victim), 0)
 		is(t, "write to the new program", u.call(linux.SYS_PWRITE64, opened["mem"], buffer, 4, victim), 0)

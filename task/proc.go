@@ -73,6 +73,18 @@ func (p *Process) show() shownProcess {
 	return shownProcess{procfs.MemoryView{Borrow: p.lend, Places: func() exec.Places { return p.executable().places }}, p}
 }
 
+// Pinned implements procfs.Process. The view refers to the memory and not to the process, which may be large.
+func (w shownProcess) Pinned() procfs.Memory {
+	w.p.system.mu.Lock()
+	a, places := w.p.space.Load(), w.p.exe.places
+	w.p.system.mu.Unlock()
+	if a == nil || !a.borrow() {
+		return procfs.Bare{}
+	}
+	a.leave()
+	return procfs.MemoryView{Borrow: a.lend, Places: func() exec.Places { return places }}
+}
+
 // lend returns the memory of the process, and a function that ends its use. It returns nil after the end of the process.
 func (p *Process) lend() (*mem.Map, func()) {
 	if a := p.borrow(); a != nil {
@@ -191,11 +203,10 @@ func (t *Task) state() byte {
 // borrow returns the memory of the process, or nil after its end. The caller calls leave on the memory when it no longer uses it.
 func (p *Process) borrow() *addressSpace {
 	for a := p.space.Load(); a != nil; a = p.space.Load() {
-		n := a.users.Load()
 		switch {
-		case n > 0 && a.users.CompareAndSwap(n, n+1):
+		case a.borrow():
 			return a
-		case n == 0 && p.space.Load() == a:
+		case p.space.Load() == a:
 			return nil
 		}
 	}

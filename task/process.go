@@ -129,6 +129,24 @@ func (p *Process) memoryLimits(c *credential.Set) mem.Limits {
 	}
 }
 
+// borrow adds a use of the memory. It returns false if the memory has been freed.
+func (a *addressSpace) borrow() bool {
+	for n := a.users.Load(); n > 0; n = a.users.Load() {
+		if a.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// lend returns the memory, and a function that ends its use. It returns nil after the memory has been freed.
+func (a *addressSpace) lend() (*mem.Map, func()) {
+	if a.borrow() {
+		return a.Map, a.leave
+	}
+	return nil, nil
+}
+
 // leave ends one use of the memory, and frees the memory if it was the last use.
 func (a *addressSpace) leave() {
 	if a.users.Add(-1) == 0 {

@@ -18,6 +18,7 @@ type Mailbox struct {
 	ended    bool        // the sender has closed, so no more messages will arrive
 	refused  bool        // the reader has closed, so no more messages are accepted
 	failure  linux.Errno // error that the reader gets once, after the last message
+	only     *file.Queue // the writer whose messages are accepted; nil: each
 
 	Reader  *file.Queue              // notified when a message arrives
 	writers map[*file.Queue]struct{} // wait queues of the senders that found no room in the mailbox
@@ -42,13 +43,16 @@ func (l *Message) size() int { return len(l.Data) + messageOverhead }
 
 // Put queues a message, with a copy of its data, and takes over its descriptors. With stream, the data
 // may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
-// EPIPE if the reader has closed; EMSGSIZE.
+// EPIPE if the reader has closed; EPERM if it receives only from another writer; EMSGSIZE.
 func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (int, linux.Errno) {
 	m.mu.Lock()
 	switch room := limit - m.size; {
 	case m.refused || m.ended:
 		m.mu.Unlock()
 		return 0, linux.EPIPE
+	case !m.accepts(writer):
+		m.mu.Unlock()
+		return 0, linux.EPERM
 	case !stream && len(l.Data) > limit:
 		m.mu.Unlock()
 		return 0, linux.EMSGSIZE
@@ -70,6 +74,22 @@ func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (in
 	m.Reader.Notify(file.PollIn)
 	return len(l.Data), 0
 }
+
+// AcceptOnly makes the mailbox accept only the messages of a writer; nil means of each.
+func (m *Mailbox) AcceptOnly(writer *file.Queue) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.only = writer
+}
+
+// Accepts reports whether the mailbox accepts the messages of a writer.
+func (m *Mailbox) Accepts(writer *file.Queue) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.accepts(writer)
+}
+
+func (m *Mailbox) accepts(writer *file.Queue) bool { return m.only == nil || m.only == writer }
 
 func (m *Mailbox) wantRoom(writer *file.Queue) {
 	if m.writers == nil {

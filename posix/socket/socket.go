@@ -37,7 +37,7 @@ type Outgoing struct {
 	To      Address // destination; AF_UNSPEC: the peer
 	Flags   int     // MSG_*
 	Control []Control
-	By      Caller      // the sending thread; nil only if To is AF_UNSPEC
+	By      Caller      // the sending thread, if To is an address of AF_UNIX
 	Sender  Credentials // sender of a message of a Unix socket (SCM_CREDENTIALS), which By may have claimed
 }
 

@@ -27,8 +27,8 @@ func (u *Names) Init() {
 
 func isAbstract(name string) bool { return name != "" && name[0] == 0 }
 
-// bind binds s to a name for a caller, who becomes the owner of the file. The caller holds s.Mu. The empty name means a generated abstract name (autobind). Errors:
-// EADDRINUSE, and the errors of creating a file.
+// bind binds s to a name. The process by becomes the owner of the file. s.Mu is held. The empty name means a generated abstract name
+// (autobind). Errors: EADDRINUSE, and the errors of creating a file.
 func (u *Names) bind(by socket.Caller, s *Socket, name string) (bound string, node fs.Node, errno linux.Errno) {
 	if name == "" || isAbstract(name) {
 		bound, errno = u.bindAbstract(s, name)

@@ -17,9 +17,9 @@ import (
 type Socket struct {
 	socket.Base
 	names *Names
-	owner uint32 // user ID of the creator, who may change the permissions
 
 	// Guarded by mu.
+	owner     uint32          // user ID of the creator, who may change the permissions
 	name      string          // bound name; empty: unnamed
 	node      fs.Node         // node of the file to which the socket is bound; nil: none
 	inbox     *socket.Mailbox // mailbox for received data; nil: a stream socket that is not connected
@@ -28,6 +28,7 @@ type Socket struct {
 	peerName  string          // bound name of the peer when the connection was made
 	peerCreds Credentials     // SO_PEERCRED; for a listener, the credentials that its peers get
 	listening bool            // listen(2) has been called
+	joining   bool            // a thread is in connectStream
 	backlog   int             // argument of listen(2)
 	pending   []*Socket       // connections waiting for accept, oldest first
 	shutWrite bool            // shut down for writing (shutdown(2))
@@ -77,6 +78,9 @@ func (s *Socket) newMailbox() *socket.Mailbox {
 func Pair(by socket.Caller, a, b *Socket) {
 	if a.Type != linux.SOCK_DGRAM {
 		a.inbox, b.inbox = a.newMailbox(), b.newMailbox()
+	} else {
+		a.inbox.AcceptOnly(&b.Waiters)
+		b.inbox.AcceptOnly(&a.Waiters)
 	}
 	a.outbox, b.outbox = b.inbox, a.inbox
 	a.other, b.other = b, a
@@ -88,6 +92,13 @@ func (s *Socket) Mode() uint32 {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
 	return uint32(fs.Socket | s.mode)
+}
+
+// SetOwner sets the owner. It is called when accept(2) returns the socket, for the user of the caller.
+func (s *Socket) SetOwner(user uint32) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	s.owner = user
 }
 
 // Chmod implements file.Permitted. It does not change the file of a socket that is bound already.
@@ -154,7 +165,10 @@ func (s *Socket) Bind(by socket.Caller, a socket.Address) linux.Errno {
 	}
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if s.name != "" {
+	switch {
+	case s.closed: // nothing would remove the name
+		return linux.EBADF
+	case s.name != "":
 		return linux.EINVAL
 	}
 	name, node, errno := s.names.bind(by, s, a.Name)
@@ -170,7 +184,7 @@ func (s *Socket) Listen(by socket.Caller, backlog int) linux.Errno {
 	switch {
 	case s.Type == linux.SOCK_DGRAM:
 		return linux.EOPNOTSUPP
-	case s.name == "" || s.inbox != nil:
+	case s.name == "" || s.inbox != nil || s.joining:
 		return linux.EINVAL
 	}
 	s.listening = true
@@ -201,10 +215,11 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 	if a.Family == linux.AF_UNSPEC && s.Type == linux.SOCK_DGRAM {
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = nil, nil, ""
+		s.inbox.AcceptOnly(nil)
 		s.Mu.Unlock()
 		return 0
 	}
-	if a.Family != linux.AF_UNIX {
+	if a.Family != linux.AF_UNIX || a.Name == "" {
 		return linux.EINVAL
 	}
 	if errno := s.nameForCredentials(); errno != 0 {
@@ -216,11 +231,12 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 		return errno
 	case to.Type != s.Type:
 		return linux.EPROTOTYPE
-	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
+	case s.Type == linux.SOCK_DGRAM && !to.inbox.Accepts(&s.Waiters):
 		return linux.EPERM
-	case s.Type == linux.SOCK_DGRAM:
+	case s.Type == linux.SOCK_DGRAM: // from now on, s receives only messages of its peer
 		s.Mu.Lock()
 		s.other, s.outbox, s.peerName = to, to.inbox, a.Name
+		s.inbox.AcceptOnly(&to.Waiters)
 		s.Mu.Unlock()
 		s.Waiters.Notify(file.PollOut)
 		return 0
@@ -232,58 +248,76 @@ func (s *Socket) Connect(by socket.Caller, a socket.Address) linux.Errno {
 func (s *Socket) nameForCredentials() (errno linux.Errno) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()
-	if (s.PassCred || s.PassPIDFD) && s.name == "" {
+	switch {
+	case s.closed: // nothing would remove the name
+		return linux.EBADF
+	case (s.PassCred || s.PassPIDFD) && s.name == "":
 		s.name, errno = s.names.bindAbstract(s, "")
 	}
 	return errno
 }
 
-// receivesFrom reports whether a datagram socket receives the messages of another: a connected socket receives only messages of its
-// peer.
-func (s *Socket) receivesFrom(sender *Socket) bool {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	return s.other == nil || s.other == sender || s.closed
-}
-
 // connectStream creates the server's end of a connection and queues it at the listener. The server's peer has the
 // credentials of the caller, and the client's peer has the credentials of the process that called listen(2).
 func (s *Socket) connectStream(caller Credentials, to *Socket) linux.Errno {
-	s.Mu.Lock()
-	state, name := s.inbox != nil, s.name
-	listening := s.listening
-	s.Mu.Unlock()
-	switch {
-	case state:
-		return linux.EISCONN
-	case listening:
-		return linux.EINVAL
+	if errno := s.join(); errno != 0 {
+		return errno
 	}
 	server, _ := New(s.names, to.owner, s.Type, 0)
 	server.inbox = server.newMailbox()
 	in := s.newMailbox()
-	server.outbox, server.other, server.peerName = in, s, name
+	server.outbox, server.other = in, s
 	server.peerCreds = caller
-
-	to.Mu.Lock()
-	if !to.listening || to.closed {
-		to.Mu.Unlock()
-		return linux.ECONNREFUSED
+	errno := s.connectTo(to, server, in)
+	s.Mu.Lock()
+	s.joining = false
+	s.Mu.Unlock()
+	if errno == 0 {
+		to.Waiters.Notify(file.PollIn)
+		s.Waiters.Notify(file.PollOut)
 	}
-	if len(to.pending) > to.backlog {
-		to.Mu.Unlock()
+	return errno
+}
+
+// join sets joining. Until it is cleared, the socket cannot become a listener, and no other thread can connect it.
+func (s *Socket) join() linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	switch {
+	case s.closed:
+		return linux.EBADF
+	case s.inbox != nil:
+		return linux.EISCONN
+	case s.listening:
+		return linux.EINVAL
+	case s.joining:
+		return linux.EALREADY
+	}
+	s.joining = true
+	return 0
+}
+
+// connectTo queues the server's end at a listener, and connects s with the mailbox in. It locks both sockets: first the one that is a listener,
+// and then s, which is none.
+func (s *Socket) connectTo(to, server *Socket, in *socket.Mailbox) linux.Errno {
+	to.Mu.Lock()
+	defer to.Mu.Unlock()
+	switch {
+	case !to.listening || to.closed:
+		return linux.ECONNREFUSED
+	case len(to.pending) > to.backlog:
 		return linux.EAGAIN
 	}
 	server.name, server.PassCred, server.PassPIDFD = to.name, to.PassCred, to.PassPIDFD
-	creds, peerName := to.peerCreds, to.name
-	s.Mu.Lock() // a thread that locks both sockets locks the listener first
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if s.closed {
+		return linux.EBADF
+	}
+	server.peerName = s.name
 	s.inbox, s.outbox, s.other = in, server.inbox, server
-	s.peerCreds, s.peerName = creds, peerName
-	s.Mu.Unlock()
+	s.peerCreds, s.peerName = to.peerCreds, to.name
 	to.pending = append(to.pending, server)
-	to.Mu.Unlock()
-	to.Waiters.Notify(file.PollIn)
-	s.Waiters.Notify(file.PollOut)
 	return 0
 }
 
@@ -411,13 +445,13 @@ func (s *Socket) PeerProcess() file.Watched {
 // Send implements socket.Socket. Once the receiver's mailbox accepts a message, it owns the passed
 // descriptors.
 func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
-	s.Mu.Lock()
-	out, limit, shut, from, to := s.outbox, s.sendLimit, s.shutWrite, s.name, s.other
-	needsName := (s.PassCred || s.PassPIDFD) && from == "" && !s.stream()
-	s.Mu.Unlock()
 	if s.Type == linux.SOCK_SEQPACKET {
 		m.To = socket.Address{} // Linux ignores it
 	}
+	s.Mu.Lock()
+	out, limit, shut, from := s.outbox, s.sendLimit, s.shutWrite, s.name
+	needsName := (s.PassCred || s.PassPIDFD) && from == "" && !s.stream() && (m.To.Family == linux.AF_UNSPEC || m.To.Name != "")
+	s.Mu.Unlock()
 	switch {
 	case shut:
 		return 0, linux.EPIPE
@@ -430,14 +464,11 @@ func (s *Socket) Send(b []byte, m socket.Outgoing) (int, linux.Errno) {
 		}
 		from = s.Local().Name
 	}
-	switch {
-	case m.To.Family != linux.AF_UNSPEC:
+	if m.To.Family != linux.AF_UNSPEC {
 		var errno linux.Errno
 		if out, errno = s.destination(m.By, m.To); errno != 0 {
 			return 0, errno
 		}
-	case s.Type == linux.SOCK_DGRAM && !to.receivesFrom(s):
-		return 0, linux.EPERM
 	}
 	if s.stream() && len(b) == 0 {
 		return 0, 0
@@ -480,9 +511,6 @@ func (s *Socket) destination(by socket.Caller, a socket.Address) (*socket.Mailbo
 		return nil, errno
 	case to.Type != linux.SOCK_DGRAM:
 		return nil, linux.EPROTOTYPE
-	}
-	if !to.receivesFrom(s) {
-		return nil, linux.EPERM
 	}
 	return to.inbox, 0
 }

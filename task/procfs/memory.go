@@ -10,29 +10,10 @@ import (
 
 // MemoryView implements Memory for the memory of a process.
 type MemoryView struct {
-	// Borrow returns the memory of the process, and a function that ends its use. It returns nil after the end of the
-	// process.
+	// Borrow returns the memory, and a function that ends its use. It returns nil after the memory has been freed.
 	Borrow func() (m *mem.Map, leave func())
-	// Places returns the addresses of the parts of the process's program.
+	// Places returns the addresses of the parts of the program, and its auxiliary vector.
 	Places func() exec.Places
-}
-
-// Pinned implements Process.
-func (w MemoryView) Pinned() Memory {
-	of, leave := w.Borrow()
-	if of != nil {
-		leave()
-	}
-	borrow := w.Borrow
-	w.Borrow = func() (*mem.Map, func()) {
-		m, leave := borrow()
-		if m != nil && m != of {
-			leave()
-			return nil, nil
-		}
-		return m, leave
-	}
-	return w
 }
 
 // Exists implements Memory.
@@ -103,14 +84,8 @@ func (w MemoryView) Environment() []byte {
 	return w.between(e.EnvStart, e.EnvEnd)
 }
 
-// Auxv implements Memory.
-func (w MemoryView) Auxv() []byte {
-	if a, leave := w.Borrow(); a != nil {
-		leave()
-		return w.Places().Auxv
-	}
-	return nil
-}
+// Auxv implements Memory. As on Linux, it needs no memory that exists.
+func (w MemoryView) Auxv() []byte { return w.Places().Auxv }
 
 // text returns a text about the memory of the process.
 func (w MemoryView) text(f func(*mem.Map, []byte) []byte) []byte {
