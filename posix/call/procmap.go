@@ -14,9 +14,14 @@ type regionFile interface {
 }
 
 // queryRegion implements PROCMAP_QUERY. addr is the address of a struct procmap_query, whose size is its first field.
-// Errors: E2BIG, EINVAL, ENAMETOOLONG for a buffer that is too small; ENOTTY for another file.
+// Errors: E2BIG, EINVAL, ENAMETOOLONG for a buffer that is too small; ENOTTY for another file; EBADF if another thread has closed
+// the descriptor.
 func (c Caller) queryRegion(fd int, addr uint64) linux.Errno {
-	f, ok := c.Process.Opened(fd).File.(interface{ Handle() fs.Handle })
+	o := c.Process.Opened(fd)
+	if o == nil {
+		return linux.EBADF
+	}
+	f, ok := o.File.(interface{ Handle() fs.Handle })
 	if !ok {
 		return linux.ENOTTY
 	}
