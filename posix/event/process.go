@@ -18,21 +18,21 @@ type Process struct {
 	of   Watched
 	q    file.Queue
 	end  file.Watch
-	once sync.Once // registers end in the queue of the process; used up by Close
+	once sync.Once // registers end; used up by Close
 }
 
 // NewProcess returns a file for a process.
 func NewProcess(of Watched) *Process {
 	f := &Process{of: of}
 	f.end.Notify = f.q.Notify
-	f.q.OnAdd(func() { f.once.Do(func() { f.of.Ends().Add(&f.end) }) })
+	f.q.OnAdd(func() { f.once.Do(func() { f.of.AddWatch(&f.end) }) })
 	return f
 }
 
 // Close implements file.File. A call of another thread may add a waiter at the same time, or later.
 func (f *Process) Close() {
 	f.once.Do(func() {})
-	f.of.Ends().Remove(&f.end)
+	f.of.RemoveWatch(&f.end)
 }
 
 // Of returns the process that the pidfd refers to.
