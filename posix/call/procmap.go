@@ -81,6 +81,7 @@ func (c Caller) regionQuery(addr uint64) ([]byte, linux.Errno) {
 	if errno := c.Memory.Read(b[:size], addr); errno != 0 {
 		return nil, errno
 	}
+	le.PutUint64(b, size) // another thread may have changed it
 	for _, x := range b[linux.SizeofProcmapQuery:] {
 		if x != 0 {
 			return nil, linux.E2BIG
