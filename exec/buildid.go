@@ -3,6 +3,7 @@ package exec
 import (
 	"encoding/binary"
 	"io"
+	"slices"
 )
 
 // The build ID is a note with this name and type, of at most maxBuildID bytes (ld(1), --build-id).
@@ -12,7 +13,7 @@ const (
 	noteHeader    = 12
 	maxBuildID    = 20
 	ptNote        = 4
-	mostNoteBytes = 64 << 10 // bound of the size of a segment of notes
+	mostNoteBytes = 64 << 10 // maximum size of all segments of notes that are read
 	mostPrograms  = 256      // as on Linux, later program headers are ignored
 )
 
@@ -30,12 +31,15 @@ func BuildID(r io.ReaderAt) []byte {
 	if at := le.Uint64(h[32:]); at > 1<<62 || readFull(r, headers, int64(at)) != nil {
 		return nil
 	}
-	for ; len(headers) > 0; headers = headers[programSize:] {
-		at, size := le.Uint64(headers[8:]), le.Uint64(headers[32:])
+	var buffer []byte
+	for left := uint64(mostNoteBytes); len(headers) > 0; headers = headers[programSize:] {
+		at, size := le.Uint64(headers[8:]), min(le.Uint64(headers[32:]), left)
 		if le.Uint32(headers) != ptNote || at > 1<<62 {
 			continue
 		}
-		notes := make([]byte, min(size, mostNoteBytes))
+		left -= size
+		buffer = slices.Grow(buffer[:0], int(size))
+		notes := buffer[:size]
 		if readFull(r, notes, int64(at)) != nil {
 			continue
 		}

@@ -3,6 +3,7 @@ package exec
 import (
 	"bytes"
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"testing"
 )
@@ -50,6 +51,30 @@ func TestBuildID(t *testing.T) {
 		if got := BuildID(bytes.NewReader(withNotes(c.notes))); string(got) != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// countedReader counts the bytes that are read.
+type countedReader struct {
+	io.ReaderAt
+	n int
+}
+
+func (r *countedReader) ReadAt(b []byte, at int64) (int, error) {
+	r.n += len(b)
+	return r.ReaderAt.ReadAt(b, at)
+}
+
+// The search for a build ID reads at most a part of a file with many large segments of notes.
+func TestBuildIDOfLargeNotes(t *testing.T) {
+	const most = 128 << 10
+	b := withNotes(make([]byte, 1<<20))
+	binary.LittleEndian.PutUint16(b[56:], mostPrograms)
+	headers := bytes.Repeat(b[headerSize:][:programSize], mostPrograms)
+	copy(b[headerSize:], headers)
+	r := &countedReader{ReaderAt: bytes.NewReader(b)}
+	if id := BuildID(r); id != nil || r.n > most {
+		t.Errorf("%x, %d bytes are read, want at most %d", id, r.n, most)
 	}
 }
 

@@ -55,6 +55,7 @@ type wait struct {
 	index  uint64
 }
 
+// waited ends the additional attachment.
 func (m *Map) waited(w wait) {
 	m.lock()
 	defer m.unlock()

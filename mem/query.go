@@ -10,7 +10,7 @@ import (
 // Query implements PROCMAP_QUERY: it describes the region that covers an address in q, and returns its name. With
 // PROCMAP_QUERY_COVERING_OR_NEXT_VMA, it describes the first later region if no region covers the address. Regions
 // without the properties of q.QueryFlags are skipped. content reads the file of the region and must be closed; it is nil
-// unless the region maps a file. Errors: ENOENT.
+// unless q has a buffer for a build ID and the region maps a file. Errors: ENOENT.
 func (m *Map) Query(q *linux.ProcmapQuery) (name string, content *Content, err error) {
 	m.lock()
 	defer m.unlock()
@@ -31,9 +31,10 @@ func (m *Map) Query(q *linux.ProcmapQuery) (name string, content *Content, err e
 	}
 	l := r.label()
 	q.Offset, q.Inode, q.Major, q.Minor = r.offset<<PageShift, l.Inode, l.Major, l.Minor
-	if f, ok := r.object.(io.ReaderAt); ok {
-		r.object.Attach(m)
-		content = &Content{f, func() { r.object.Detach(m) }}
+	if f, ok := r.object.(io.ReaderAt); ok && q.BuildIDSize > 0 {
+		o := r.object
+		o.Attach(m)
+		content = &Content{f, func() { m.waited(wait{object: o}) }}
 	}
 	return l.Path, content, nil
 }

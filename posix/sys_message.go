@@ -116,6 +116,9 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 	defer w.Leave()
 	done := r.N
 	for {
+		if done > 0 && socket.FromAnother(s, r.Sender) {
+			return r, 0
+		}
 		more, errno := s.Recv(b[done:], flags)
 		if errno == 0 {
 			if done += more.N; done == more.N {

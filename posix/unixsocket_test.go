@@ -209,3 +209,27 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("%+v, %v", r, errno)
 	}
 }
+
+// With SO_PASSCRED or SO_PASSPIDFD, MSG_WAITALL does not return bytes of two senders.
+func TestWaitAllOfTwoSenders(t *testing.T) {
+	for _, option := range []int{linux.SO_PASSCRED, linux.SO_PASSPIDFD} {
+		p := New(Options{Credentials: Credentials{PID: 7}})
+		q := p.Fork(8, ShareDescriptors)
+		a, b := unixPair(t, p, linux.SOCK_STREAM)
+		receive := func(what string, want int) {
+			t.Helper()
+			if r, errno := p.Recv(b, make([]byte, 2), linux.MSG_WAITALL); r.N != want || errno != 0 {
+				t.Errorf("option %d, %s: %d bytes, %v, want %d", option, what, r.N, errno, want)
+			}
+		}
+		p.Write(a, []byte("x"))
+		q.Write(a, []byte("y"))
+		receive("not set", 2)
+		ok(t, p.SetSockOpt(b, linux.SOL_SOCKET, option, socket.IntValue(1)))
+		p.Write(a, []byte("x"))
+		q.Write(a, []byte("y"))
+		receive("two senders", 1)
+		q.Write(a, []byte("y"))
+		receive("one sender", 2)
+	}
+}

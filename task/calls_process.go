@@ -177,7 +177,7 @@ func (t *Task) fork(c clone.Request) (uint64, linux.Errno) {
 		}
 	}
 	child.posix = forkFiles(p.posix, node.PID, c)
-	child.posix.SetOwner(child, child.sendTimer, child.cpuTime)
+	child.posix.SetOwner(child.ref, child.sendTimer, child.cpuTime)
 	child.space.Store(space)
 	child.inherit(p)
 	var gone chan struct{}

@@ -73,9 +73,9 @@ func (s *System) forget(pid family.PID) {
 
 // Watched implements wait.Caller.
 func (t callTask) Watched(fd uint64) (family.PID, bool, linux.Errno) {
-	p, nonblocking, errno := t.watched(fd)
+	of, nonblocking, errno := t.caller.Process.WatchedProcess(number(fd))
 	if errno != 0 {
 		return 0, false, errno
 	}
-	return p.node.PID, nonblocking, 0
+	return family.PID(of.PID()), nonblocking, 0
 }

@@ -103,7 +103,7 @@ func (p *Process) load(files *posix.Process, caller *credential.Set, dirfd int, 
 // first loads the program of a process that does not come from fork(2) (System.Start), and returns the process's first task.
 func (p *Process) first(q Program) (*Task, error) {
 	files := q.Process.Fork(int32(p.node.PID), 0)
-	files.SetOwner(p, p.sendTimer, p.cpuTime)
+	files.SetOwner(p.ref, p.sendTimer, p.cpuTime)
 	for to, fd := range q.Streams {
 		if _, errno := files.Dup3(fd, to, 0, true); errno != 0 {
 			files.CloseAll()

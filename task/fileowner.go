@@ -80,7 +80,7 @@ func (g groups) Watched(pid int32) posix.Watched {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p := cmp.Or(g.processes[family.PID(pid)], g.zombies[family.PID(pid)]); p != nil {
-		return p
+		return p.ref
 	}
 	return nil
 }

@@ -92,7 +92,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 	p := newProcess(s, node)
 	fd = -1
 	if q.ProcessFD {
-		if fd, errno = h.config.Process.InstallProcess(p, 0); errno != 0 {
+		if fd, errno = h.config.Process.InstallProcess(p.ref, 0); errno != 0 {
 			h.discard(p, nil)
 			return 0, -1, errno
 		}
@@ -100,7 +100,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 	t := h.newborn(p)
 	if errno := t.prepare(&q); errno != 0 {
 		if fd >= 0 {
-			h.config.Process.CloseProcess(fd, p)
+			h.config.Process.CloseProcess(fd, p.ref)
 		}
 		h.discard(p, t)
 		return 0, -1, errno
@@ -114,7 +114,7 @@ func (h *Host) Spawn(q spawn.Attributes) (pid, fd int, errno linux.Errno) {
 func (h *Host) newborn(p *Process) *Task {
 	s := p.system
 	p.posix = h.config.Process.Fork(int32(p.node.PID), 0)
-	p.posix.SetOwner(p, p.sendTimer, p.cpuTime)
+	p.posix.SetOwner(p.ref, p.sendTimer, p.cpuTime)
 	v := p.posix.View()
 	if place, err := v.Lookup(v.Root, h.config.Executable, true); err == nil {
 		p.exe = executed{path: h.config.Executable, place: place}

@@ -102,7 +102,7 @@ func TestProcessNotStarted(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := newProcess(h.system, node)
-		fd, errno := h.root.InstallProcess(p, 0)
+		fd, errno := h.root.InstallProcess(p.ref, 0)
 		is(t, "InstallProcess", -int64(errno), 0)
 		waited := make(chan int64)
 		go func() { waited <- h.do(linux.SYS_WAIT4, 1<<64-1, 0, 0, 0) }()
@@ -119,9 +119,9 @@ func TestProcessNotStarted(t *testing.T) {
 		is(t, "wait4", <-waited, failed(linux.ECHILD))
 		noProcess()
 		other := newProcess(h.system, h.system.root)
-		h.root.CloseProcess(fd, other)
+		h.root.CloseProcess(fd, other.ref)
 		is(t, "the pidfd of another process", h.do(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.ESRCH))
-		h.root.CloseProcess(fd, p)
+		h.root.CloseProcess(fd, p.ref)
 		is(t, "a closed pidfd", h.do(linux.SYS_PIDFD_SEND_SIGNAL, uint64(fd), 0, 0, 0), failed(linux.EBADF))
 	})
 }

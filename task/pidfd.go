@@ -9,7 +9,6 @@ import (
 	"loam/mem"
 	"loam/posix"
 	"loam/posix/call"
-	"loam/posix/file"
 	"loam/task/clone"
 	"loam/task/family"
 	"loam/task/mount"
@@ -66,41 +65,42 @@ var pidfdCalls = map[int]serveFunc{
 		threads, _ := locked(t, func() (uint64, linux.Errno) { return uint64(len(t.process.tasks)), 0 })
 		own := t.process.posix
 		shares := func(q *posix.Process) bool { return q != own && q.SharesPlace(own) }
-		p, _, errno := t.watched(a.A1)
-		target := func() (*fs.Tree, linux.Errno) { return p.show().Tree(), t.checkInspect(p, false, linux.EPERM) }
-		return 0, mount.SetNS(t.caller, a, threads == 1, slices.ContainsFunc(groups{t.process.system}.List(), shares), errno == 0, target)
+		p, errno := t.watched(a.A1)
+		target := func() (*fs.Tree, linux.Errno) {
+			if errno := t.checkInspect(p, false, linux.EPERM); errno != 0 {
+				return nil, errno
+			}
+			return p.show().Tree(), 0
+		}
+		return 0, mount.SetNS(t.caller, a, threads == 1, slices.ContainsFunc(groups{t.process.system}.List(), shares), errno != linux.EBADF, target)
 	},
 }
 
-// Ended implements posix.Watched.
-func (p *Process) Ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Ends implements posix.Watched.
-func (p *Process) Ends() *file.Queue { return &p.ends }
-
-// exists reports whether the process runs, or is a zombie that its parent has not waited for yet. The caller holds System.mu.
+// exists reports whether the process runs, or is a zombie that its parent has not waited for yet; nil does not exist. The caller
+// holds System.mu.
 func (p *Process) exists() bool {
-	return p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p
+	return p != nil && (p.system.processes[p.node.PID] == p || p.system.zombies[p.node.PID] == p)
 }
 
-// watched returns the process of a pidfd. Errors: EBADF.
-func (t *Task) watched(fd uint64) (*Process, bool, linux.Errno) {
-	w, nonblocking, errno := t.caller.Process.WatchedProcess(number(fd))
-	p, _ := w.(*Process) // nil on error
-	return p, nonblocking, errno
+// watched returns the process of a pidfd. Errors: EBADF; ESRCH if the process does not exist, as exists.
+func (t *Task) watched(fd uint64) (*Process, linux.Errno) {
+	of, _, errno := t.caller.Process.WatchedProcess(number(fd))
+	if errno != 0 {
+		return nil, errno
+	}
+	s, pid := t.process.system, family.PID(of.PID())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := cmp.Or(s.processes[pid], s.zombies[pid]); p != nil && of == p.ref {
+		return p, 0
+	}
+	return nil, linux.ESRCH
 }
 
-// signalled returns the process of a pidfd, or of a directory of a process in /proc. Errors: EBADF, ESRCH.
+// signalled returns the process of a pidfd, which may not exist, or of a directory of a process in /proc. Errors: EBADF, ESRCH.
 func (t *Task) signalled(fd uint64) (*Process, linux.Errno) {
-	p, _, errno := t.watched(fd)
-	if errno == 0 {
+	p, errno := t.watched(fd)
+	if errno != linux.EBADF {
 		return p, 0
 	}
 	dir, failed := t.caller.Process.Node(number(fd))
@@ -132,16 +132,16 @@ func pidfdOpen(t *Task, a call.Args) (uint64, linux.Errno) {
 	case p == nil:
 		return 0, linux.ESRCH
 	}
-	fd, errno := t.caller.Process.InstallProcess(p, number(a.A2))
+	fd, errno := t.caller.Process.InstallProcess(p.ref, number(a.A2))
 	return uint64(fd), errno
 }
 
 // installProcess opens a pidfd, and stores its number at an address. Errors: EMFILE, EFAULT.
 func (t *Task) installProcess(p *Process, addr uint64) linux.Errno {
-	fd, errno := t.caller.Process.InstallProcess(p, 0)
+	fd, errno := t.caller.Process.InstallProcess(p.ref, 0)
 	if errno == 0 {
 		if errno = (memory{t}).setWord(addr, uint32(fd)); errno != 0 {
-			t.caller.Process.CloseProcess(fd, p)
+			t.caller.Process.CloseProcess(fd, p.ref)
 		}
 	}
 	return errno
@@ -170,7 +170,7 @@ func pidfdSendSignal(t *Task, a call.Args) (uint64, linux.Errno) {
 		switch {
 		case !p.exists():
 			return 0, linux.ESRCH
-		case p.Ended():
+		case p.ref.Ended():
 			return 0, 0
 		}
 		return 0, t.sendTo(p, i)
@@ -241,7 +241,7 @@ func pidfdGetfd(t *Task, a call.Args) (uint64, linux.Errno) {
 	if a.A3 != 0 {
 		return 0, linux.EINVAL
 	}
-	p, _, errno := t.watched(a.A1)
+	p, errno := t.watched(a.A1)
 	if errno != 0 {
 		return 0, errno
 	}
@@ -263,7 +263,7 @@ func (t *Task) inspectedMemory(id uint64) (m *mem.Map, leave func(), errno linux
 
 // watchedMemory returns the memory of the process of a pidfd, as vector.Find. Errors: EBADF, EACCES, ESRCH.
 func (t *Task) watchedMemory(fd uint64) (m *mem.Map, leave func(), errno linux.Errno) {
-	p, _, errno := t.watched(fd)
+	p, errno := t.watched(fd)
 	if errno != 0 {
 		return nil, nil, errno
 	}
@@ -275,7 +275,7 @@ func (t *Task) checkInspect(p *Process, fsids bool, denied linux.Errno) linux.Er
 	t.process.system.mu.Lock()
 	defer t.process.system.mu.Unlock()
 	switch {
-	case !p.exists() || p.Ended():
+	case !p.exists() || p.ref.Ended():
 		return linux.ESRCH
 	case !t.mayInspect(p, fsids):
 		return denied
@@ -302,12 +302,12 @@ func processMrelease(t *Task, a call.Args) (uint64, linux.Errno) {
 	if uint32(a.A2) != 0 {
 		return 0, linux.EINVAL
 	}
-	p, _, errno := t.watched(a.A1)
+	p, errno := t.watched(a.A1)
 	if errno != 0 {
 		return 0, errno
 	}
 	_, errno = locked(t, func() (uint64, linux.Errno) {
-		if !p.exists() || p.Ended() {
+		if !p.exists() || p.ref.Ended() {
 			return 0, linux.ESRCH
 		}
 		for _, other := range p.system.processes {
@@ -318,7 +318,7 @@ func processMrelease(t *Task, a call.Args) (uint64, linux.Errno) {
 		return 0, 0
 	})
 	if errno == 0 {
-		errno = t.awaitDespiteSignals(p.done)
+		errno = t.awaitDespiteSignals(p.Done())
 	}
 	return 0, errno
 }

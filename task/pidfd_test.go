@@ -2,11 +2,15 @@ package task
 
 import (
 	"encoding/binary"
+	"runtime"
 	"testing"
+	"testing/synctest"
+	"weak"
 
 	"loam/abi/linux"
 	"loam/mem"
 	"loam/posix"
+	"loam/task/family"
 	"loam/task/signal"
 )
 
@@ -37,6 +41,45 @@ func TestPidfd(t *testing.T) {
 		is(t, "no pidfd", u.call(linux.SYS_PIDFD_SEND_SIGNAL, 99, 0, 0, 0), failed(linux.EBADF))
 		exit(u, 0)
 	}, func(u *user) { u.call(linux.SYS_PAUSE) })
+}
+
+// A queued message does not keep the memory of a sender that has been waited for. Its process still has a pidfd.
+func TestMessageOfEndedProcess(t *testing.T) {
+	var system *System
+	var sender weak.Pointer[Process]
+	var in, out uint64
+	runIn(t, func(w *world) func() {
+		system = w.system
+		return func() {}
+	}, func(u *user) {
+		is(t, "socketpair", u.call(linux.SYS_SOCKETPAIR, linux.AF_UNIX, linux.SOCK_DGRAM, 0, dataAt), 0)
+		in, out = uint64(u.load32(dataAt)), uint64(u.load32(dataAt+4))
+		u.words(dataAt, 1)
+		is(t, "SO_PASSPIDFD", u.call(linux.SYS_SETSOCKOPT, in, linux.SOL_SOCKET, linux.SO_PASSPIDFD, dataAt, 4), 0)
+		child := u.fork(1)
+		is(t, "wait", u.call(linux.SYS_WAIT4, uint64(child), 0, 0, 0), child)
+		synctest.Wait()
+		runtime.GC()
+		if sender.Value() != nil {
+			t.Error("the process is kept")
+		}
+		const header, vector, control = dataAt + 0x100, dataAt + 0x200, dataAt + 0x300
+		u.words64(header, 0, 0, vector, 1, control, 64, 0)
+		u.words64(vector, dataAt, 1)
+		is(t, "recvmsg", u.call(linux.SYS_RECVMSG, in, header, 0), 1)
+		fd := uint64(u.load32(control + linux.SizeofCmsghdr))
+		is(t, "type of the control message", int64(u.load32(control+12)), linux.SCM_PIDFD)
+		is(t, "pidfd_send_signal", u.call(linux.SYS_PIDFD_SEND_SIGNAL, fd, 0, 0, 0), failed(linux.ESRCH))
+		is(t, "waitid", u.call(linux.SYS_WAITID, linux.P_PIDFD, fd, 0, linux.WEXITED, 0), failed(linux.ECHILD))
+		exit(u, 0)
+	}, func(u *user) {
+		pid := family.PID(u.call(linux.SYS_GETPID))
+		system.mu.Lock()
+		sender = weak.Make(system.processes[pid])
+		system.mu.Unlock()
+		is(t, "write", u.call(linux.SYS_WRITE, out, dataAt, 1), 1)
+		exit(u, 0)
+	})
 }
 
 // clone3 with CLONE_PIDFD returns a pidfd, and with CLONE_CLEAR_SIGHAND resets handlers; it checks its arguments.

@@ -48,7 +48,7 @@ type Process struct {
 	warned           uint64        // seconds of CPU time before which SIGXCPU is not sent again
 	timed            atomic.Bool   // a timer of CPU time runs: see expire
 
-	done chan struct{} // closed at the end; status is then final
+	ref *file.ProcessRef // names the process in pidfds; status is final after its end
 
 	exe executed // the executable that the process runs
 
@@ -62,7 +62,6 @@ type Process struct {
 	// killPreference is oom_score_adj of /proc/PID: which process is ended when memory runs out.
 	killPreference atomic.Int32
 	persona        atomic.Uint32 // value of personality(2)
-	ends           file.Queue    // of pidfds: notified at the end of the process
 	dump           *core.Dump    // the core dump that a thread prepares or saves; nil if none does
 	exceeded       bool          // the user of the process has more than RLIMIT_NPROC threads: execve fails
 
@@ -78,7 +77,7 @@ type addressSpace struct {
 }
 
 func newProcess(s *System, node *family.Process) *Process {
-	p := &Process{system: s, node: node, news: make(chan struct{}), done: make(chan struct{}), started: s.monotonic()}
+	p := &Process{system: s, node: node, news: make(chan struct{}), ref: file.NewProcessRef(int(node.PID)), started: s.monotonic()}
 	p.loginUser.Store(noLogin)
 	p.limits = limit.Default(s.config.Machine.Pages())
 	return p
@@ -88,7 +87,7 @@ func newProcess(s *System, node *family.Process) *Process {
 func (p *Process) PID() int { return int(p.node.PID) }
 
 // Done returns a channel that is closed when the process has ended.
-func (p *Process) Done() <-chan struct{} { return p.done }
+func (p *Process) Done() <-chan struct{} { return p.ref.Done() }
 
 // Status returns the status as wait4(2) reports it, after Done.
 func (p *Process) Status() int32 {
@@ -216,8 +215,7 @@ func (p *Process) ended() {
 		s.sendGroup(group, signal.Info{Signal: linux.SIGHUP, Code: signal.CodeKernel})
 		s.sendGroup(group, signal.Info{Signal: linux.SIGCONT, Code: signal.CodeKernel})
 	}
-	close(p.done)
-	p.ends.Notify(file.PollIn)
+	p.ref.End()
 }
 
 func pidOf(p *family.Process) family.PID {

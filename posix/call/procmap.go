@@ -14,9 +14,14 @@ type regionFile interface {
 }
 
 // queryRegion implements PROCMAP_QUERY. addr is the address of a struct procmap_query, whose size is its first field.
-// Errors: E2BIG, EINVAL, ENAMETOOLONG for a buffer that is too small; ENOTTY for another file.
+// Errors: E2BIG, EINVAL, ENAMETOOLONG for a buffer that is too small; ENOTTY for another file; EBADF if another thread has closed
+// the descriptor.
 func (c Caller) queryRegion(fd int, addr uint64) linux.Errno {
-	f, ok := c.Process.Opened(fd).File.(interface{ Handle() fs.Handle })
+	o := c.Process.Opened(fd)
+	if o == nil {
+		return linux.EBADF
+	}
+	f, ok := o.File.(interface{ Handle() fs.Handle })
 	if !ok {
 		return linux.ENOTTY
 	}
@@ -76,6 +81,7 @@ func (c Caller) regionQuery(addr uint64) ([]byte, linux.Errno) {
 	if errno := c.Memory.Read(b[:size], addr); errno != 0 {
 		return nil, errno
 	}
+	le.PutUint64(b, size) // another thread may have changed it
 	for _, x := range b[linux.SizeofProcmapQuery:] {
 		if x != 0 {
 			return nil, linux.E2BIG

@@ -168,10 +168,14 @@ func getsockopt(c Caller, a Args) (uint64, linux.Errno) {
 }
 
 // peerProcess implements SO_PEERPIDFD: it stores a new pidfd at an address, in at most room bytes, and the size at another.
-// Errors: ENODATA, EMFILE.
+// Errors: ENODATA, EMFILE; EBADF if another thread has closed the descriptor.
 func (c Caller) peerProcess(fd int, addr, size uint64, room uint32) linux.Errno {
+	o := c.Process.Opened(fd)
+	if o == nil {
+		return linux.EBADF
+	}
 	var p file.Watched
-	if s, ok := c.Process.Opened(fd).File.(interface{ PeerProcess() file.Watched }); ok {
+	if s, ok := o.File.(interface{ PeerProcess() file.Watched }); ok {
 		p = s.PeerProcess()
 	}
 	if p == nil {

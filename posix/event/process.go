@@ -15,31 +15,24 @@ type Watched = file.Watched
 // Process is the file of a pidfd (pidfd_open(2)): it becomes readable when the process ends. The process knows only the pidfds with
 // a waiter, until they are closed.
 type Process struct {
-	of         Watched
-	q          file.Queue
-	end        file.Watch // in the queue of the process if registered
-	once       sync.Once
-	registered bool // set by once
+	of   Watched
+	q    file.Queue
+	end  file.Watch
+	once sync.Once // registers end; used up by Close
 }
 
 // NewProcess returns a file for a process.
 func NewProcess(of Watched) *Process {
 	f := &Process{of: of}
 	f.end.Notify = f.q.Notify
-	f.q.OnAdd(func() { f.once.Do(f.register) })
+	f.q.OnAdd(func() { f.once.Do(func() { f.of.AddWatch(&f.end) }) })
 	return f
 }
 
-func (f *Process) register() {
-	f.of.Ends().Add(&f.end)
-	f.registered = true
-}
-
-// Close implements file.File.
+// Close implements file.File. A call of another thread may add a waiter at the same time, or later.
 func (f *Process) Close() {
-	if f.registered {
-		f.of.Ends().Remove(&f.end)
-	}
+	f.once.Do(func() {})
+	f.of.RemoveWatch(&f.end)
 }
 
 // Of returns the process that the pidfd refers to.

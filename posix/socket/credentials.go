@@ -43,3 +43,17 @@ func (c Credentials) Value() []byte {
 
 // valid reports whether a process can have these IDs: -1 means no ID.
 func (c Credentials) valid() bool { return c.UID != -1 && c.GID != -1 }
+
+// FromAnother reports whether the next byte of a stream is from another sender, and the socket passes credentials or processes of
+// senders (SO_PASSCRED, SO_PASSPIDFD). As on Linux, a call then does not return bytes of both.
+func FromAnother(s Socket, sender Credentials) bool {
+	c := s.Common()
+	c.Mu.Lock()
+	passes := c.PassCred || c.PassPIDFD
+	c.Mu.Unlock()
+	if !passes {
+		return false
+	}
+	next, errno := s.Recv(make([]byte, 1), linux.MSG_PEEK)
+	return errno == 0 && next.N > 0 && next.Sender != sender
+}

@@ -139,13 +139,17 @@ func put(b []byte, d *Signal, f *amd64.Frame, vectorsAt uint64) {
 	le := binary.LittleEndian
 	le.PutUint64(b, d.Action.Restorer)
 	c := b[frameContext:]
-	le.PutUint64(c[contextFlags:], hasExtended|hasSegments|strictStack)
 	d.Stack.Put(c[contextStack:])
 	putRegisters((*[registersSize]byte)(c[contextRegs:]), f)
 	code, stack := uint64(amd64.UserCodeSelector), uint64(amd64.UserDataSelector)
 	if f.Vector == amd64.VectorProtection && f.CS != 0 { // Selectors may have refused others
 		code, stack = f.CS, f.SS
 	}
+	flags := uint64(hasExtended | hasSegments)
+	if code == amd64.UserCodeSelector { // else a handler that repairs only CS returns with a valid SS, as on Linux
+		flags |= strictStack
+	}
+	le.PutUint64(c[contextFlags:], flags)
 	le.PutUint16(c[contextCS:], uint16(code))
 	le.PutUint16(c[contextCS+contextSS:], uint16(stack))
 	le.PutUint64(c[contextCode:], f.Code)

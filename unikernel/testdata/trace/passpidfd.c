@@ -140,6 +140,14 @@ static void senders(int in, int out) {
 	}
 	waitpid(child, 0, 0);
 	receive("ended child", in, 200, 0);
+	write(out, "a", 1);
+	child = fork();
+	if (child == 0) {
+		write(out, "bbbbbbb", 7);
+		_exit(0);
+	}
+	waitpid(child, 0, 0);
+	receive("first of two senders", in, 200, MSG_WAITALL), receive("second", in, 200, 0);
 	claim(out, getpid()), receive("in the own name", in, 200, 0);
 	sendControl(out, scmPIDFD, &zero, 4);
 }

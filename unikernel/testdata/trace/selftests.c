@@ -107,7 +107,7 @@ extern char returned[];
 
 static const unsigned long noStack = 0x8badf00d5aadc0deUL;
 static unsigned short newCS, newSS;
-static int strict;
+static int strict, onlyCS, faults;
 static greg_t saved[NGREG], seen[NGREG];
 static siginfo_t cause;
 
@@ -128,7 +128,11 @@ static void comeBack(int n, siginfo_t *info, void *context) {
 	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
 	cause = *info;
 	memcpy(seen, r, sizeof seen);
-	memcpy(r, saved, sizeof saved);
+	if (onlyCS && faults++ == 0) { // the kernel then repairs SS
+		*(unsigned short *)&r[REG_CSGSFS] = 0x33;
+		r[REG_RIP] = saved[REG_RIP], r[REG_RSP] = saved[REG_RSP];
+	} else
+		memcpy(r, saved, sizeof saved);
 }
 
 static void segments(void) {
@@ -149,6 +153,9 @@ static void segments(void) {
 		printf("segments %x %x: signal %d %d, exception %lld %llx, %lld bytes on, stack %d, segments %x %x\n", newCS, newSS, cause.si_signo, cause.si_code,
 		    seen[REG_TRAPNO], seen[REG_ERR], seen[REG_RIP] - (greg_t)returned, seen[REG_RSP] == noStack, now[0], now[3]);
 	}
+	newCS = newSS = 0, strict = onlyCS = 1;
+	raise(SIGUSR1);
+	printf("only CS repaired: %d faults\n", faults);
 	sigaction(SIGTRAP, &standard, 0);
 	sigaction(SIGSEGV, &standard, 0);
 	sigaltstack(&none, 0);
