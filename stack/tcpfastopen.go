@@ -73,10 +73,19 @@ func (l *TCPListener) SetFastOpenKeys(k *fastopen.Keys) {
 
 // leaveFast removes the connection from the pending requests of its listener once its handshake is complete, or it has ended.
 func (c *TCPConn) leaveFast(sh *shard) {
-	if l := sh.fastOpened[c]; l != nil && c.machine.State() != tcp.SynReceived {
+	if l := sh.fastOpened[c]; l != nil && (c.removed || c.machine.State() != tcp.SynReceived) {
 		delete(sh.fastOpened, c)
 		l.fast.Leave(sh.now, c.machine.Err() == tcp.ErrReset)
+		if c.status.Load()&statusConnected != 0 && c.machine.State() >= tcp.Established {
+			c.established(sh)
+		}
 	}
+}
+
+// established notes the end of the handshake. The peer has shown that its address is not forged.
+func (c *TCPConn) established(sh *shard) {
+	sh.tally.count(TCPEstablished)
+	sh.know(c.remote.Addr())
 }
 
 // DialFast starts to connect as DialTCP does. If this host has a cookie of the server, or if o.FastOpenNoCookie is set, the
@@ -115,23 +124,12 @@ type early struct {
 	n    int
 }
 
-// unknownMSS is the segment size of a server of which nothing is known, in bytes.
-const unknownMSS = 536
-
 // dialFast adds a cookie and data to the SYN of a new connection, or the request for a cookie.
 func (sh *shard) dialFast(c *TCPConn, d *early) {
-	known, bare := sh.stack.servers.Get(c.remote.Addr()), c.options.o.FastOpenNoCookie
-	most := 0
-	switch {
-	case known.Cookie.Len() > 0 && !bare:
-		most = known.MSS
-	case bare:
-		known.Cookie, most = wire.FastOpenCookie{}, max(known.MSS, unknownMSS)
-	default:
-		known.Cookie, _ = wire.NewFastOpenCookie(nil)
-	}
+	known := sh.stack.servers.Get(c.remote.Addr())
+	option, most := known.Offer(c.options.o.FastOpenNoCookie)
 	most = min(most, sh.mss(c.options.o.Device, tcp.ID{Local: c.LocalAddrPort(), Remote: c.RemoteAddrPort()}))
-	c.machine.SetFastOpen(known.Cookie, most)
+	c.machine.SetFastOpen(option, most)
 	if room := most - wire.TCPMaxLen + wire.TCPMinLen; room > 0 {
 		d.n = c.toSend.Write(d.data[:min(len(d.data), room)])
 		c.noteWritten(sh)

@@ -333,8 +333,9 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	}
 	c.status.Or(began)
 	if began&statusConnected != 0 {
-		sh.tally.count(TCPEstablished)
-		sh.know(c.remote.Addr())
+		if c.machine.State() != tcp.SynReceived {
+			c.established(sh)
+		}
 		c.learnFast(sh)
 		c.offer(sh)
 	}

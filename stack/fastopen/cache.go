@@ -16,6 +16,22 @@ type Server struct {
 	MSS    int // segment size that the server has announced, in bytes; it may be wrong for the present path
 }
 
+// unknownMSS is the segment size of a server of which nothing is known, in bytes.
+const unknownMSS = 536
+
+// Offer returns the option for a SYN to the server, and how many bytes its data and the other options may have: the cookie, or the
+// request for one and no data. If bare is set, there is no option, and the SYN has data in any case.
+func (s Server) Offer(bare bool) (option wire.FastOpenCookie, most int) {
+	switch {
+	case bare:
+		return option, max(s.MSS, unknownMSS)
+	case s.Cookie.Len() > 0:
+		return s.Cookie, s.MSS
+	}
+	option, _ = wire.NewFastOpenCookie(nil)
+	return option, 0
+}
+
 // Cache holds the cookies that servers have given to this host. Its methods are safe for concurrent use.
 type Cache struct {
 	mu      sync.Mutex
