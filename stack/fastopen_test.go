@@ -245,3 +245,34 @@ func TestFastOpenWindow(t *testing.T) {
 		p.send(wire.RST, "")
 	})
 }
+
+// RFC 7413 section 4.1.3.1: if SYNs with data are lost again and again, the next ones have neither data nor option.
+func TestFastOpenLosses(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		dial := func(port uint16, want string, again bool) {
+			t.Helper()
+			c, _, err := w.s.DialFast(netip.AddrPort{}, netip.AddrPortFrom(addrB, port), stack.TCPOptions{FastOpenNoCookie: true}, []byte("hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := w.tcp(port, 0)
+			if f := p.take("a SYN"); string(f.data) != want {
+				t.Errorf("port %d: the SYN has %q, want %q", port, f.data, want)
+			}
+			if again {
+				w.advance(time.Second)
+				p.take("the SYN again")
+			}
+			p.send(wire.SYN|wire.ACK, "")
+			c.Abort()
+			w.forget()
+		}
+		dial(81, "hello", true)
+		dial(82, "hello", true)
+		dial(83, "", false)
+		w.advance(5 * time.Minute)
+		dial(84, "hello", false)
+		dial(85, "hello", true)
+		dial(86, "hello", false)
+	})
+}

@@ -114,7 +114,7 @@ func (b *TCPBinding) DialFast(remote netip.AddrPort, noCookie bool, data []byte)
 
 // HasFastOpenCookie reports whether DialFast would send data in the first segment to a server.
 func (s *Stack) HasFastOpenCookie(server netip.Addr) bool {
-	known := s.servers.Get(server.Unmap())
+	known := s.servers.Get(s.now(), server.Unmap())
 	return known.Cookie.Len() > 0
 }
 
@@ -126,7 +126,7 @@ type early struct {
 
 // dialFast adds a cookie and data to the SYN of a new connection, or the request for a cookie.
 func (sh *shard) dialFast(c *TCPConn, d *early) {
-	known := sh.stack.servers.Get(c.remote.Addr())
+	known := sh.stack.servers.Get(sh.now, c.remote.Addr())
 	option, most := known.Offer(c.options.o.FastOpenNoCookie)
 	most = min(most, sh.mss(c.options.o.Device, tcp.ID{Local: c.LocalAddrPort(), Remote: c.RemoteAddrPort()}))
 	c.machine.SetFastOpen(option, most)
@@ -136,16 +136,17 @@ func (sh *shard) dialFast(c *TCPConn, d *early) {
 	}
 }
 
-// learnFast remembers the cookie that the peer has sent, and counts whether data in our SYN was acknowledged.
+// learnFast remembers the answer of the peer to our SYN, or that there was none, and counts whether data in our SYN was acknowledged.
 func (c *TCPConn) learnFast(sh *shard) {
 	f := c.machine.FastOpen()
-	if f.Asked && f.Cookie.Len() > 0 {
-		sh.stack.servers.Put(c.remote.Addr(), fastopen.Server{Cookie: f.Cookie, MSS: c.machine.PeerMSS()})
-	}
+	lost := f.Sent && f.Repeated && !f.SynData
 	switch {
-	case f.Sent && f.SynData:
+	case !f.Asked && !f.Sent || !lost && !c.Connected():
+		return
+	case f.SynData:
 		sh.tally.count(TCPFastActive)
 	case f.Sent:
 		sh.tally.count(TCPFastActiveFail)
 	}
+	sh.stack.servers.Put(sh.now, c.remote.Addr(), fastopen.Server{Cookie: f.Cookie, MSS: c.machine.PeerMSS()}, lost)
 }

@@ -336,8 +336,10 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 		if c.machine.State() != tcp.SynReceived {
 			c.established(sh)
 		}
-		c.learnFast(sh)
 		c.offer(sh)
+	}
+	if began&(statusConnected|statusEnded) != 0 && old&statusConnected == 0 {
+		c.learnFast(sh)
 	}
 	var e Events
 	if began&(statusReadClosed|statusEnded) != 0 {

@@ -12,6 +12,7 @@ type FastOpen struct {
 	Cookie   wire.FastOpenCookie // the cookie that the peer's SYN-ACK contained
 	Asked    bool                // our SYN had the option, so that Cookie may be used
 	Sent     bool                // our SYN had data
+	Repeated bool                // our SYN or SYN-ACK was sent again, without option and data
 	SynData  bool                // data of a SYN was acknowledged, by the peer or by this side
 	offered  wire.FastOpenCookie // the option of our first SYN or SYN-ACK
 	accepted bool                // passive: the connection was opened by a valid cookie

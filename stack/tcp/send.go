@@ -44,6 +44,9 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 	} else {
 		c.stats.retransmits++
 		c.count(Retransmits)
+		if c.fast != nil {
+			c.fast.Repeated = true
+		}
 	}
 	r := c.sent.at(0)
 	c.sent.setFlags(r, 0, sentLost)
