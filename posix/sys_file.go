@@ -106,9 +106,12 @@ func (p *Process) WriteOpened(o *Opened, b []byte) (int, Errno) {
 		return -1, errno
 	}
 	n, errno := p.write(o, b)
+	if errno == linux.EINPROGRESS && !o.Nonblocking() {
+		errno = p.begun(o.File)
+	}
 	_, inTree := o.File.(*treeFile) // its writes do not wait, and may be short: settings in /proc/sys
-	if (errno == linux.EAGAIN || errno == linux.EINPROGRESS || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
-		n, errno = p.writeWaiting(o, b, max(n, 0))
+	if (errno == linux.EAGAIN || errno == 0 && n < len(b)) && !inTree && !o.Nonblocking() {
+		n, errno = p.writeWaiting(o.File, b, max(n, 0), func(b []byte) (int, Errno) { return p.write(o, b) })
 	}
 	if n, errno = inet.Begun(n, errno); errno != 0 {
 		return -1, errno
@@ -124,14 +127,15 @@ func (p *Process) write(o *file.Description, b []byte) (int, Errno) {
 	return o.Write(b)
 }
 
-// writeWaiting writes b from offset done on, and waits for room. An error after some bytes is left to the next call.
-func (p *Process) writeWaiting(o *file.Description, b []byte, done int) (int, Errno) {
-	s := p.newSleeper(o.Queue(), socket.SendTimeout(o.File))
+// writeWaiting writes b from offset done on with the function write, and waits for room. An error after some bytes is left to
+// the next call.
+func (p *Process) writeWaiting(f file.File, b []byte, done int, write func([]byte) (int, Errno)) (int, Errno) {
+	s := p.newSleeper(f.Queue(), socket.SendTimeout(f))
 	defer s.Leave()
 	for {
-		n, errno := p.write(o, b[done:])
+		n, errno := write(b[done:])
 		if errno == 0 {
-			if done += n; done == len(b) {
+			if done += n; done >= len(b) {
 				return done, 0
 			}
 			continue

@@ -31,8 +31,12 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 		defer socket.DropControl(m.Control) // if the receiver's queue has accepted the message, no descriptions are left in it
 	}
 	n, errno := s.Send(b, m)
-	if !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0 && (errno == linux.EAGAIN || errno == linux.EINPROGRESS || errno == 0 && n < len(b)) {
-		m.Flags &^= linux.MSG_FASTOPEN // the connection attempt has begun
+	wait := !o.Nonblocking() && m.Flags&linux.MSG_DONTWAIT == 0
+	if wait && (errno == linux.EINPROGRESS || errno == linux.EALREADY) {
+		m.Flags &^= linux.MSG_FASTOPEN
+		errno = p.begun(s)
+	}
+	if wait && (errno == linux.EAGAIN || errno == 0 && n < len(b)) {
 		n, errno = p.sendWaiting(s, b, m, max(n, 0))
 	}
 	if n, errno = inet.Begun(n, errno); errno != 0 {
@@ -41,33 +45,14 @@ func (p *Process) Send(fd int, b []byte, m Outgoing) (int, Errno) {
 	return n, 0
 }
 
-// sendWaiting sends b from offset done on, and waits when necessary. An error after some bytes have
-// been sent is left to the next call.
+// sendWaiting sends b from offset done on, and waits when necessary. Descriptors are passed only with the first bytes.
 func (p *Process) sendWaiting(s socket.Socket, b []byte, m Outgoing, done int) (int, Errno) {
-	_, timeout := s.Common().Timeouts()
-	w := p.newSleeper(s.Queue(), timeout)
-	defer w.Leave()
-	for {
-		if done > 0 {
-			m.Control = nil // descriptors are passed only with the first bytes
+	return p.writeWaiting(s, b, done, func(rest []byte) (int, Errno) {
+		if len(rest) < len(b) {
+			m.Control = nil
 		}
-		n, errno := s.Send(b[done:], m)
-		if errno == 0 {
-			if done += n; done >= len(b) {
-				return done, 0
-			}
-			continue
-		}
-		if errno == linux.EAGAIN {
-			if errno = w.Sleep(); errno == 0 {
-				continue
-			}
-		}
-		if done > 0 {
-			return done, 0
-		}
-		return -1, errno
-	}
+		return s.Send(rest, m)
+	})
 }
 
 // Recv implements recvfrom(2) and recvmsg(2). On a blocking socket it waits for data, at most for

@@ -161,15 +161,20 @@ func (p *Process) Connect(fd int, a Address) Errno {
 
 // connected waits until a handshake has ended. It then calls Connect of the socket again, which returns the result.
 func (p *Process) connected(s socket.Socket, a Address) Errno {
+	if errno := p.handshake(s); errno != 0 {
+		return errno
+	}
+	return s.Connect(p, a)
+}
+
+// handshake waits until a handshake has ended, and returns its error. EINPROGRESS: SO_SNDTIMEO has expired.
+func (p *Process) handshake(s socket.Socket) Errno {
 	_, timeout := s.Common().Timeouts()
 	w := p.newSleeper(s.Queue(), timeout)
 	defer w.Leave()
 	for {
 		if s.Events()&(PollOut|PollErr|PollHup) != 0 {
-			if errno := s.TakeError(); errno != 0 {
-				return errno
-			}
-			return s.Connect(p, a)
+			return s.TakeError()
 		}
 		switch w.Sleep() {
 		case linux.EAGAIN:
@@ -178,6 +183,19 @@ func (p *Process) connected(s socket.Socket, a Address) Errno {
 			return linux.EINTR
 		}
 	}
+}
+
+// begun waits for the handshake of a connection that a send has begun (TCP Fast Open). As on Linux, the send returns an error
+// of the handshake even if data was in the SYN.
+func (p *Process) begun(f file.File) Errno {
+	s, ok := f.(*inet.TCPSocket)
+	if !ok {
+		return linux.EINPROGRESS
+	}
+	if errno := p.handshake(s); errno != 0 {
+		return errno
+	}
+	return s.Opened()
 }
 
 // connectRetry is the interval at which a blocking connect of a Unix socket retries while the

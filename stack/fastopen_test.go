@@ -172,3 +172,107 @@ func TestFastOpenLimit(t *testing.T) {
 		w.wantCount("beyond the limit, and after a reset", stack.TCPFastOverflow, 2)
 	})
 }
+
+// fastSYN sends a SYN with a valid cookie and data from a port of the peer.
+func (w *peer) fastSYN(from uint16, keys *fastopen.Keys, data string) *tcpPeer {
+	p := w.tcp(from, 80)
+	h := wire.TCP{Flags: wire.SYN, Seq: p.next}
+	h.FastOpen = keys.Cookie(addrB, addrA)
+	p.sendAs(h, data)
+	p.next += 1 + uint32(len(data))
+	return p
+}
+
+// A client's segments may end a connection and open the next one from the same port in one turn of the shard. The first one is
+// no longer pending then, and its program sees the end of the stream.
+func TestFastOpenConnectionReplaced(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		keys := fastopen.NewKeys(make([]byte, fastopen.KeyLen))
+		l, err := w.s.ListenTCP(netip.AddrPortFrom(netip.Addr{}, 80), 16, stack.TCPOptions{FastOpen: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetFastOpenKeys(keys)
+		defer l.Close()
+		p := w.fastSYN(5000, keys, "hello")
+		p.want("the SYN is answered", "SA", "")
+		c, err := l.TryAccept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		b := make([]byte, 10)
+		if n, err := c.TryRead(b); n != 5 || err != nil {
+			t.Fatalf("read %d bytes, %v", n, err)
+		}
+		c.CloseWrite()
+		p.want("the server ends its stream", "FA", "")
+		w.hold()
+		p.send(wire.FIN|wire.ACK, "")
+		next := w.tcp(5000, 80)
+		next.next = p.next + 100_000
+		next.send(wire.SYN, "")
+		w.release()
+		if n, err := c.TryRead(b); n != 0 || err != io.EOF {
+			t.Errorf("read %d bytes, %v at the end of the stream", n, err)
+		}
+		w.forget()
+		w.fastSYN(5001, keys, "hello")
+		all := w.s.Counters()
+		if n := all.Get(stack.TCPFastPassive); n != 2 {
+			t.Errorf("%d connections were opened by a cookie, want 2", n)
+		}
+	})
+}
+
+// The receive buffer of the listener limits what a SYN-ACK announces, and so the data of a SYN. The connection is established later.
+func TestFastOpenWindow(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		keys := fastopen.NewKeys(make([]byte, fastopen.KeyLen))
+		l, err := w.s.ListenTCP(netip.AddrPortFrom(netip.Addr{}, 80), 16, stack.TCPOptions{FastOpen: 5, ReceiveBuffer: 4096})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.SetFastOpenKeys(keys)
+		defer l.Close()
+		p := w.fastSYN(5000, keys, "hello")
+		if f := p.want("the SYN is answered", "SA", ""); f.tcp.Window != 4096-5 {
+			t.Errorf("the window is %d bytes", f.tcp.Window)
+		}
+		w.wantCount("the address of the client may be forged", stack.TCPEstablished, 0)
+		p.send(wire.ACK, "")
+		w.wantCount("the handshake is complete", stack.TCPEstablished, 1)
+		p.send(wire.RST, "")
+	})
+}
+
+// RFC 7413 section 4.1.3.1: if SYNs with data are lost again and again, the next ones have neither data nor option.
+func TestFastOpenLosses(t *testing.T) {
+	byHand(t, func(t *testing.T, w *peer) {
+		dial := func(port uint16, want string, again bool) {
+			t.Helper()
+			c, _, err := w.s.DialFast(netip.AddrPort{}, netip.AddrPortFrom(addrB, port), stack.TCPOptions{FastOpenNoCookie: true}, []byte("hello"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := w.tcp(port, 0)
+			if f := p.take("a SYN"); string(f.data) != want {
+				t.Errorf("port %d: the SYN has %q, want %q", port, f.data, want)
+			}
+			if again {
+				w.advance(time.Second)
+				p.take("the SYN again")
+			}
+			p.send(wire.SYN|wire.ACK, "")
+			c.Abort()
+			w.forget()
+		}
+		dial(81, "hello", true)
+		dial(82, "hello", true)
+		dial(83, "", false)
+		w.advance(5 * time.Minute)
+		dial(84, "hello", false)
+		dial(85, "hello", true)
+		dial(86, "hello", false)
+	})
+}

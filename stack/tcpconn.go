@@ -149,20 +149,20 @@ func (c *TCPConn) TryRead(p []byte) (int, error) {
 }
 
 // noteRead notifies the shard after a read of n bytes if the peer must get a segment for it: a new window, or an
-// acknowledgment for which the peer's next small segment may wait (Nagle's algorithm). After a small read, the calling goroutine
-// does the work of an idle shard.
+// acknowledgment for which the peer's next small segment may wait (Nagle's algorithm). After a small read of the last
+// bytes, the calling goroutine does the work of an idle shard.
 func (c *TCPConn) noteRead(n int) {
 	switch {
 	case c.received.Consumed() < c.notify.Load():
-	case n <= smallRead:
+	case n <= smallRead && c.received.Readable() == 0:
 		c.askNow(0)
 	default:
 		c.ask(0)
 	}
 }
 
-// smallRead is the largest read, in bytes, that noteRead regards as small. Bulk data is read in larger pieces, and is faster
-// if the shard works in parallel.
+// smallRead is the largest read, in bytes, that noteRead regards as small. A reader of bulk data reads more, or leaves data
+// unread; it is faster if the shard works in parallel.
 const smallRead = 4 << 10
 
 // whyNothing returns the error of a read that found no data beyond the first skip bytes. It returns nil if data has arrived

@@ -73,10 +73,19 @@ func (l *TCPListener) SetFastOpenKeys(k *fastopen.Keys) {
 
 // leaveFast removes the connection from the pending requests of its listener once its handshake is complete, or it has ended.
 func (c *TCPConn) leaveFast(sh *shard) {
-	if l := sh.fastOpened[c]; l != nil && c.machine.State() != tcp.SynReceived {
+	if l := sh.fastOpened[c]; l != nil && (c.removed || c.machine.State() != tcp.SynReceived) {
 		delete(sh.fastOpened, c)
 		l.fast.Leave(sh.now, c.machine.Err() == tcp.ErrReset)
+		if c.status.Load()&statusConnected != 0 && c.machine.State() >= tcp.Established {
+			c.established(sh)
+		}
 	}
+}
+
+// established notes the end of the handshake. The peer has shown that its address is not forged.
+func (c *TCPConn) established(sh *shard) {
+	sh.tally.count(TCPEstablished)
+	sh.know(c.remote.Addr())
 }
 
 // DialFast starts to connect as DialTCP does. If this host has a cookie of the server, or if o.FastOpenNoCookie is set, the
@@ -105,7 +114,7 @@ func (b *TCPBinding) DialFast(remote netip.AddrPort, noCookie bool, data []byte)
 
 // HasFastOpenCookie reports whether DialFast would send data in the first segment to a server.
 func (s *Stack) HasFastOpenCookie(server netip.Addr) bool {
-	known := s.servers.Get(server.Unmap())
+	known := s.servers.Get(s.now(), server.Unmap())
 	return known.Cookie.Len() > 0
 }
 
@@ -115,39 +124,29 @@ type early struct {
 	n    int
 }
 
-// unknownMSS is the segment size of a server of which nothing is known, in bytes.
-const unknownMSS = 536
-
 // dialFast adds a cookie and data to the SYN of a new connection, or the request for a cookie.
 func (sh *shard) dialFast(c *TCPConn, d *early) {
-	known, bare := sh.stack.servers.Get(c.remote.Addr()), c.options.o.FastOpenNoCookie
-	most := 0
-	switch {
-	case known.Cookie.Len() > 0 && !bare:
-		most = known.MSS
-	case bare:
-		known.Cookie, most = wire.FastOpenCookie{}, max(known.MSS, unknownMSS)
-	default:
-		known.Cookie, _ = wire.NewFastOpenCookie(nil)
-	}
+	known := sh.stack.servers.Get(sh.now, c.remote.Addr())
+	option, most := known.Offer(c.options.o.FastOpenNoCookie)
 	most = min(most, sh.mss(c.options.o.Device, tcp.ID{Local: c.LocalAddrPort(), Remote: c.RemoteAddrPort()}))
-	c.machine.SetFastOpen(known.Cookie, most)
+	c.machine.SetFastOpen(option, most)
 	if room := most - wire.TCPMaxLen + wire.TCPMinLen; room > 0 {
 		d.n = c.toSend.Write(d.data[:min(len(d.data), room)])
 		c.noteWritten(sh)
 	}
 }
 
-// learnFast remembers the cookie that the peer has sent, and counts whether data in our SYN was acknowledged.
+// learnFast remembers the answer of the peer to our SYN, or that there was none, and counts whether data in our SYN was acknowledged.
 func (c *TCPConn) learnFast(sh *shard) {
 	f := c.machine.FastOpen()
-	if f.Asked && f.Cookie.Len() > 0 {
-		sh.stack.servers.Put(c.remote.Addr(), fastopen.Server{Cookie: f.Cookie, MSS: c.machine.PeerMSS()})
-	}
+	lost := f.Sent && f.Repeated && !f.SynData
 	switch {
-	case f.Sent && f.SynData:
+	case !f.Asked && !f.Sent || !lost && !c.Connected():
+		return
+	case f.SynData:
 		sh.tally.count(TCPFastActive)
 	case f.Sent:
 		sh.tally.count(TCPFastActiveFail)
 	}
+	sh.stack.servers.Put(sh.now, c.remote.Addr(), fastopen.Server{Cookie: f.Cookie, MSS: c.machine.PeerMSS()}, lost)
 }

@@ -26,6 +26,7 @@ func (sh *shard) inputTCP(p *packet) {
 	key := flow{p.dst.As16(), p.src.As16(), seg.DstPort, seg.SrcPort}
 	c := sh.conns[key]
 	if c != nil && c.machine.State() == tcp.TimeWait && c.machine.CanReuse(sh.now, &seg) {
+		c.settle(sh) // the segment that has led to TIME-WAIT may be of this turn
 		sh.remove(c)
 		c = nil
 	}
@@ -131,6 +132,7 @@ func (sh *shard) remove(c *TCPConn) {
 	c.removed = true
 	sh.wheel.Cancel(&c.timer)
 	sh.leaveOrphans(c)
+	c.leaveFast(sh)
 	delete(sh.conns, flowOf(c.local, c.remote))
 	sh.strays.Remove(c.local, c.remote)
 	sh.stack.ports.Close(c.flow)

@@ -246,11 +246,11 @@ func (l *TCPListener) open(sh *shard, id tcp.ID, syn *tcp.Segment) {
 	}
 	key := sh.stack.key
 	c.machine = tcp.Accept(sh.now, &sh.tcpConfig, id, key.ISN(sh.now, id), key.TimestampOffset(id), c.options.o.mss(sh.mss(c.options.o.Device, id)), syn, &c.toSend, (*arriving)(c))
-	l.openFast(sh, id, c, syn)
 	c.listener = l
 	l.halfOpen.Add(1)
 	sh.tally.count(TCPPassiveOpens)
 	sh.add(c)
+	l.openFast(sh, id, c, syn)
 }
 
 // cookiePeriod is the unit of time in SYN cookies. A cookie is accepted for at most two periods.

@@ -333,10 +333,13 @@ func (c *TCPConn) change(sh *shard, old, status uint32) {
 	}
 	c.status.Or(began)
 	if began&statusConnected != 0 {
-		sh.tally.count(TCPEstablished)
-		sh.know(c.remote.Addr())
-		c.learnFast(sh)
+		if c.machine.State() != tcp.SynReceived {
+			c.established(sh)
+		}
 		c.offer(sh)
+	}
+	if began&(statusConnected|statusEnded) != 0 && old&statusConnected == 0 {
+		c.learnFast(sh)
 	}
 	var e Events
 	if began&(statusReadClosed|statusEnded) != 0 {

@@ -2,6 +2,7 @@ package stack
 
 import (
 	"net/netip"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,6 +100,43 @@ func TestCorkedWritesDoNoTurn(t *testing.T) {
 			t.Error("the next write would not notify the shard")
 		}
 		time.Sleep(time.Second)
+	})
+}
+
+// A small read of the last bytes does the turn. A read that leaves data unread is one of many, and leaves the turn to the loop.
+func TestLastReadDoesTheTurn(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // the shard's loop runs only if this goroutine blocks
+	synctest.Test(t, func(t *testing.T) {
+		s := New(Config{})
+		defer s.Close()
+		l, err := s.Listen("tcp", "127.0.0.1:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Dial("tcp", "127.0.0.1:80")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accepted, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, b := accepted.(*TCPConn), make([]byte, smallRead)
+		d.Write(make([]byte, 2*smallRead))
+		time.Sleep(time.Second) // waits until delayed acknowledgments have been sent
+		for _, test := range []struct {
+			name string
+			here bool
+		}{{"more is unread", false}, {"nothing is unread", true}} {
+			synctest.Wait()
+			c.notify.Store(0) // the peer must get a segment for each read
+			if n, err := c.TryRead(b); n != len(b) || err != nil {
+				t.Fatal(n, err)
+			}
+			if here := c.wish.Load()&wishServe == 0; here != test.here {
+				t.Errorf("%s: the reader did the turn: %v", test.name, here)
+			}
+		}
 	})
 }
 

@@ -122,9 +122,10 @@ func (s *TCPSocket) postpone(a socket.Address) bool {
 	return true
 }
 
-// unconnected returns the error of a read without a connection: EAGAIN if connect(2) was postponed.
+// unconnected returns the error of a read that has seen no connection: EAGAIN if connect(2) was postponed, or if another thread has
+// opened the connection meanwhile.
 func (s *TCPSocket) unconnected() linux.Errno {
-	if s.fast.waiting.Load() != nil {
+	if s.fast.waiting.Load() != nil || s.conn.Load() != nil {
 		return linux.EAGAIN
 	}
 	return linux.ENOTCONN
@@ -136,37 +137,70 @@ func (s *TCPSocket) withoutCookie() bool { return s.fast.noCookie || s.fast.has(
 // sendFast implements MSG_FASTOPEN: it opens a connection whose SYN has as much of b as fits, n bytes, and returns EINPROGRESS even if
 // n is not 0, because a blocking caller waits for the handshake: see Begun. Other errors: those of connect(2), EOPNOTSUPP.
 func (s *TCPSocket) sendFast(b []byte, to socket.Address) (int, linux.Errno) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if a := s.fast.waiting.Load(); a != nil {
+		return s.openWaiting(*a, b)
+	}
 	switch c := s.conn.Load(); {
-	case !s.fast.has(fastClient) || to.Family == linux.AF_UNSPEC && s.fast.waiting.Load() == nil:
+	case !s.fast.has(fastClient) || to.Family == linux.AF_UNSPEC:
 		return 0, linux.EOPNOTSUPP
 	case c != nil && c.Connected():
 		return 0, linux.EISCONN
 	case c != nil && c.Events()&stack.Hangup == 0:
 		return 0, linux.EALREADY
 	}
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	if a := s.fast.waiting.Swap(nil); a != nil {
-		to = *a
-	}
 	return s.open(to, b, true)
 }
 
-// Begun returns the result of a send that does not wait for the handshake of the connection that it has begun.
+// Begun returns the result of a send that did not wait for the handshake of the connection that it has begun, or was interrupted.
 func Begun(n int, errno linux.Errno) (int, linux.Errno) {
-	if errno == linux.EINPROGRESS && n > 0 {
+	if (errno == linux.EINPROGRESS || errno == linux.EINTR) && n > 0 {
 		errno = 0
 	}
 	return n, errno
 }
 
-// sendFirst is the first write after a connect(2) that was postponed. done is false if there was none.
+// Opened is called after a send has waited for the handshake. The next connect(2) returns EISCONN. Errors: ECONNABORTED if
+// another thread has taken the error of the handshake.
+func (s *TCPSocket) Opened() linux.Errno {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	if c := s.conn.Load(); c == nil || !c.Connected() {
+		return linux.ECONNABORTED
+	}
+	s.reported = true
+	return 0
+}
+
+// sendFirst is the first write after a connect(2) that was postponed. done is false if there was none, or if another thread has
+// written first.
 func (s *TCPSocket) sendFirst(b []byte) (n int, errno linux.Errno, done bool) {
 	if s.fast.waiting.Load() == nil {
 		return 0, 0, false
 	}
-	n, errno = s.sendFast(b, socket.Address{})
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	a := s.fast.waiting.Load()
+	if a == nil {
+		return 0, 0, false
+	}
+	n, errno = s.openWaiting(*a, b)
 	return n, errno, true
+}
+
+// openWaiting opens the connection to a, which connect(2) has postponed, as sendFast does. Other threads see the end of the waiting
+// only after they can see the connection. The caller holds mu.
+func (s *TCPSocket) openWaiting(a socket.Address, b []byte) (int, linux.Errno) {
+	if !s.fast.has(fastClient) {
+		return 0, linux.EOPNOTSUPP
+	}
+	n, errno := s.open(a, b, true)
+	s.fast.waiting.Store(nil)
+	if errno != linux.EINPROGRESS {
+		s.Waiters.Notify(file.PollIn | file.PollOut) // a waiting read returns ENOTCONN
+	}
+	return n, errno
 }
 
 // dial starts to connect. If fast is set, it uses Fast Open, and n bytes of b are in the SYN. The caller holds mu.

@@ -208,6 +208,7 @@ func (s *TCPSocket) open(a socket.Address, b []byte, fast bool) (n int, errno li
 	s.conn.Store(c)
 	s.reported = false
 	c.Watch(s.Relay)
+	s.Waiters.Notify(file.PollIn | file.PollOut) // the waiters ask again, and so let the connection report its events
 	return n, linux.EINPROGRESS
 }
 

@@ -62,15 +62,15 @@ func TestQueue(t *testing.T) {
 
 func TestCache(t *testing.T) {
 	var c Cache
-	if got := c.Get(server); got != (Server{}) {
+	if got := c.Get(0, server); got != (Server{}) {
 		t.Errorf("an empty cache has %+v", got)
 	}
 	want := Server{MSS: 1000}
 	want.Cookie, _ = wire.NewFastOpenCookie([]byte("cookie"))
 	addr := server
 	for range maxServers + 10 {
-		c.Put(addr, want)
-		if got := c.Get(addr); got != want {
+		c.Put(0, addr, want, false)
+		if got := c.Get(0, addr); got != want {
 			t.Fatalf("got %+v", got)
 		}
 		addr = addr.Next()
@@ -78,4 +78,38 @@ func TestCache(t *testing.T) {
 	if len(c.servers) != maxServers {
 		t.Errorf("%d servers", len(c.servers))
 	}
+}
+
+// RFC 7413 section 4.1.3.1: clients remember that SYNs with data are lost.
+func TestCachePauses(t *testing.T) {
+	var c Cache
+	known := Server{MSS: 1000}
+	known.Cookie, _ = wire.NewFastOpenCookie([]byte("cookie"))
+	want := func(what string, now time.Duration, want Server) {
+		t.Helper()
+		if got := c.Get(now, server); got != want {
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
+		}
+	}
+	c.Put(0, server, Server{}, false)
+	if len(c.servers) != 0 {
+		t.Error("a server without cookies is remembered")
+	}
+	c.Put(0, server, known, false)
+	c.Put(0, server, Server{}, true)
+	want("one loss", 0, known)
+	c.Put(0, server, Server{}, false)
+	c.Put(0, server, Server{}, true)
+	want("one loss after a success", 0, known)
+	c.Put(time.Second, server, Server{}, true)
+	want("two losses", time.Second, Server{Paused: true})
+	want("two losses", 4*time.Minute, Server{Paused: true})
+	want("after the pause", 4*time.Minute+time.Second, known)
+	c.Put(5*time.Minute, server, Server{}, true)
+	want("another loss", 12*time.Minute, Server{Paused: true})
+	for range 1000 {
+		c.Put(0, server, Server{}, true)
+	}
+	want("many losses", time.Hour, Server{Paused: true})
+	want("many losses", 5*time.Hour, known)
 }

@@ -12,6 +12,7 @@ type FastOpen struct {
 	Cookie   wire.FastOpenCookie // the cookie that the peer's SYN-ACK contained
 	Asked    bool                // our SYN had the option, so that Cookie may be used
 	Sent     bool                // our SYN had data
+	Repeated bool                // our SYN or SYN-ACK was sent again, without option and data
 	SynData  bool                // data of a SYN was acknowledged, by the peer or by this side
 	offered  wire.FastOpenCookie // the option of our first SYN or SYN-ACK
 	accepted bool                // passive: the connection was opened by a valid cookie
@@ -36,13 +37,15 @@ func (c *Conn) SetFastOpen(option wire.FastOpenCookie, most int) {
 }
 
 // OpenFast delivers the data of a SYN with a valid cookie, which was given to Accept, and permits sending before the handshake
-// is complete (RFC 7413 section 4.2.2). The owner calls it directly after Accept.
+// is complete (RFC 7413 section 4.2.2). The owner calls it after Accept and after it has set the options, which may limit the window.
 func (c *Conn) OpenFast(now Time, syn *Segment) {
 	if c.fast == nil {
 		c.fast = new(FastOpen)
 	}
 	c.fast.accepted = true
-	c.cc = c.cfg.congestion()
+	if c.cc == nil {
+		c.cc = c.cfg.congestion()
+	}
 	c.window.Size = c.initialWindow()
 	c.rcv.edge = c.rcv.nxt.Add(c.rcv.firstWindow())
 	if p := syn.Payload; len(p) > 0 {

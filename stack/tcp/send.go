@@ -38,12 +38,15 @@ func (c *Conn) sendSYN(now Time, out *Out) {
 		c.sent.push(sent{seq: c.snd.iss, end: c.snd.iss + 1, mss: c.snd.mss, flags: sentSYN})
 		c.snd.nxt = c.snd.iss + 1
 		c.rec.stamp = c.ts.clock(now)
-		if c.rcv.edge == c.rcv.nxt {
+		if c.rcv.edge == c.rcv.nxt && !c.sendsEarly() {
 			c.rcv.edge = c.rcv.nxt.Add(c.rcv.firstWindow())
 		}
 	} else {
 		c.stats.retransmits++
 		c.count(Retransmits)
+		if c.fast != nil {
+			c.fast.Repeated = true
+		}
 	}
 	r := c.sent.at(0)
 	c.sent.setFlags(r, 0, sentLost)
