@@ -7,6 +7,7 @@ import (
 
 	"loam/abi/linux"
 	"loam/posix/event"
+	"loam/posix/file"
 	"loam/posix/pipe"
 )
 
@@ -241,7 +242,7 @@ func TestNeverWritten(t *testing.T) {
 		"timerfd":          func() (int, Errno) { return p.TimerFDCreate(linux.CLOCK_MONOTONIC, 0) },
 		"pidfd":            func() (int, Errno) { return p.PidFDOpen(7, 0) },
 		"queue":            func() (int, Errno) { return p.MqOpen("queue", linux.O_RDWR|linux.O_CREAT, 0o600, nil) },
-		"pidfd of another": func() (int, Errno) { return p.install(event.NewProcess(nil), 0) },
+		"pidfd of another": func() (int, Errno) { return p.install(event.NewProcess(file.NewProcessRef(9)), 0) },
 	} {
 		fd, errno := open()
 		ok(t, errno)
