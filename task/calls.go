@@ -1,7 +1,6 @@
 package task
 
 import (
-	"crypto/rand"
 	"time"
 
 	"loam/abi/linux"
@@ -261,7 +260,7 @@ func (t *Task) buffer(size int) []byte {
 
 // miscCalls are the calls that belong to no other group.
 var miscCalls = map[int]serveFunc{
-	linux.SYS_GETRANDOM:     getrandom,
+	linux.SYS_GETRANDOM:     func(t *Task, a call.Args) (uint64, linux.Errno) { return call.GetRandom(t.caller.Memory, a) },
 	linux.SYS_SYSINFO:       sysinfo,
 	linux.SYS_SETHOSTNAME:   setName((*posix.Process).SetHostname),
 	linux.SYS_SETDOMAINNAME: setName((*posix.Process).SetDomainName),
@@ -287,23 +286,4 @@ func setName(set func(p *posix.Process, name string)) serveFunc {
 		}
 		return 0, errno
 	}
-}
-
-// getrandom implements getrandom(2). The generator is always seeded, so no flag makes a difference.
-func getrandom(t *Task, a call.Args) (uint64, linux.Errno) {
-	const known, piece = 7, 4096
-	if a.A3&^known != 0 {
-		return 0, linux.EINVAL
-	}
-	n := min(a.A2, 1<<31-1)
-	b := make([]byte, min(n, piece))
-	for done := uint64(0); done < n; {
-		part := b[:min(n-done, piece)]
-		rand.Read(part)
-		if errno := t.caller.Memory.Write(a.A1+done, part); errno != 0 {
-			return 0, errno
-		}
-		done += uint64(len(part))
-	}
-	return n, 0
 }

@@ -76,22 +76,16 @@ func (p *Process) show() shownProcess {
 // Pinned implements procfs.Process. The view refers to the memory and not to the process, which may be large.
 func (w shownProcess) Pinned() procfs.Memory {
 	w.p.system.mu.Lock()
+	defer w.p.system.mu.Unlock()
 	a, places := w.p.space.Load(), w.p.exe.places
-	w.p.system.mu.Unlock()
-	if a == nil || !a.borrow() {
+	if a == nil || a.users.Load() == 0 {
 		return procfs.Bare{}
 	}
-	a.leave()
 	return procfs.MemoryView{Borrow: a.lend, Places: func() exec.Places { return places }}
 }
 
 // lend returns the memory of the process, and a function that ends its use. It returns nil after the end of the process.
-func (p *Process) lend() (*mem.Map, func()) {
-	if a := p.borrow(); a != nil {
-		return a.Map, a.leave
-	}
-	return nil, nil
-}
+func (p *Process) lend() (*mem.Map, func()) { return p.borrow().lent() }
 
 // PID implements procfs.Process.
 func (w shownProcess) PID() int { return int(w.p.node.PID) }

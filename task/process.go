@@ -140,10 +140,18 @@ func (a *addressSpace) borrow() bool {
 
 // lend returns the memory, and a function that ends its use. It returns nil after the memory has been freed.
 func (a *addressSpace) lend() (*mem.Map, func()) {
-	if a.borrow() {
-		return a.Map, a.leave
+	if !a.borrow() {
+		a = nil
 	}
-	return nil, nil
+	return a.lent()
+}
+
+// lent returns borrowed memory, which may be nil, and a function that ends its use.
+func (a *addressSpace) lent() (*mem.Map, func()) {
+	if a == nil {
+		return nil, nil
+	}
+	return a.Map, a.leave
 }
 
 // leave ends one use of the memory, and frees the memory if it was the last use.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime/metrics"
 	"time"
 
 	"loam/fs"
@@ -90,7 +89,7 @@ func (s *System) figures(f Figures) *procfs.Figures {
 	for _, p := range s.processes {
 		r.Used.Add(p.used())
 	}
-	if r.Heap, r.HeapLive = kernelHeap(); f.UserPages != nil {
+	if r.Heap, r.HeapLive = account.KernelHeap(); f.UserPages != nil {
 		r.UserPages = f.UserPages()
 	}
 	r.Running, r.Tasks = s.running()
@@ -111,13 +110,4 @@ func (s *System) memoryUse() (private, files, dirty uint64) {
 	s.mu.Unlock()
 	pages, changed := s.cache.Pages()
 	return private, uint64(pages), uint64(changed)
-}
-
-// kernelHeap returns the bytes of objects in the heap of the kernel, and of the objects that were reachable at the last garbage
-// collection.
-func kernelHeap() (all, live uint64) {
-	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/gc/heap/live:bytes"}}
-	metrics.Read(samples)
-	all = samples[0].Value.Uint64()
-	return all, min(all, samples[1].Value.Uint64())
 }

@@ -55,7 +55,7 @@ func TestConnectBesideListen(t *testing.T) {
 	}
 }
 
-// A socket that is closed gets no name, which nobody would remove. A call may use a socket that another thread closes.
+// A socket that is closed gets no name, because no call would remove it. A call may use a socket that another thread closes.
 func TestClosedSocketGetsNoName(t *testing.T) {
 	names := newNames()
 	for name, call := range map[string]func(s *Socket) linux.Errno{
