@@ -51,7 +51,8 @@ func loamAwaitInterrupts() uint64 {
 // loamParkOnKernel reports whether the goroutine stays parked. It does not if a bit has been set since the
 // goroutine looked.
 func loamParkOnKernel(gp *g, _ unsafe.Pointer) bool {
-	getg().m.loam.polled = 0
+	loamRinger = uintptr(unsafe.Pointer(gp))
+	atomic.Storeuintptr(&loamPolledBy, 0)
 	atomic.Storeuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)))
 	return atomic.Load64(&loamRung) == 0 || !atomic.Casuintptr(&loamAwaiting, uintptr(unsafe.Pointer(gp)), 0)
 }
@@ -85,8 +86,10 @@ func loamServeInterrupts() {
 // and does not call the kernel. The poller of a virtual machine has no other members.
 func netpoll(delay int64) (gList, int32) {
 	var list gList
-	mp := getg().m
-	mp.loam.polled = 0
+	mp := uintptr(unsafe.Pointer(getg().m))
+	if atomic.Loaduintptr(&loamPolledBy) == mp {
+		atomic.Storeuintptr(&loamPolledBy, 0)
+	}
 	waited := delay != 0
 	if waited {
 		// As in Go's version: if netpollBreak finds the signal already set from here on, it relies on this thread to check
@@ -100,7 +103,7 @@ func netpoll(delay int64) (gList, int32) {
 		if gp := atomic.Xchguintptr(&loamAwaiting, 0); gp != 0 {
 			list.push((*g)(unsafe.Pointer(gp)))
 			if waited {
-				mp.loam.polled = guintptr(gp)
+				atomic.Storeuintptr(&loamPolledBy, mp)
 			}
 		}
 	}

@@ -12,7 +12,7 @@ package runtime
 
 import (
 	"internal/runtime/atomic"
-	_ "unsafe" // for go:linkname
+	"unsafe"
 )
 
 // loamDebt is one of the values below.
@@ -46,10 +46,11 @@ func loamCountDebts() (debts, payments uint32) {
 // the poller, and reports whether it did.
 func loamOwe() bool {
 	mp := getg().m
-	if gp := mp.curg; gp == nil || mp.loam.polled.ptr() != gp || !loamCompleting || !loamOnlyNext(mp.p.ptr()) {
+	if gp := mp.curg; gp == nil || uintptr(unsafe.Pointer(gp)) != loamRinger || atomic.Loaduintptr(&loamPolledBy) != uintptr(unsafe.Pointer(mp)) ||
+		!loamCompleting || !loamOnlyNext(mp.p.ptr()) {
 		return false
 	}
-	mp.loam.polled = 0 // a second goroutine, or a timer, needs a thread
+	atomic.Storeuintptr(&loamPolledBy, 0) // a second goroutine, or a timer, needs a thread
 	if !atomic.Cas(&loamDebt, loamSettled, loamUnpaid) {
 		return false
 	}
@@ -59,6 +60,11 @@ func loamOwe() bool {
 	atomic.Xadd(&loamDebts, 1)
 	return true
 }
+
+// loamRinger is the goroutine that serves interrupts; it is set when the goroutine parks for the first time. loamPolledBy is the thread that
+// waited in the poller, and received this goroutine from it; 0 if the goroutine came to run in another way, or if a wake was deferred since.
+// Both are pointers that the collector does not see. They are only compared.
+var loamRinger, loamPolledBy uintptr
 
 // loamCompleting reports whether the goroutine that serves interrupts completes requests of a disk. Only that goroutine accesses it.
 var loamCompleting bool
@@ -98,7 +104,7 @@ func loamStandIn() {
 		loamCall(loamCallStandIn, 0, 0)
 		atomic.Xadd(&loamPayments, 1)
 		incidlelocked(-1) // as in sysmon
-		linuxWakep()      // the woken thread polls
+		wakep()           // the woken thread polls
 		incidlelocked(1)
 	}
 }
