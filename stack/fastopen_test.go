@@ -141,12 +141,10 @@ func TestFastOpenLimit(t *testing.T) {
 		l.SetFastOpenKeys(keys)
 		defer l.Close()
 		syn := func(from uint16, fast bool) *tcpPeer {
-			p := w.tcp(from, 80)
-			h := wire.TCP{Flags: wire.SYN, Seq: p.next}
-			h.FastOpen = keys.Cookie(addrB, addrA)
-			p.sendAs(h, "hello")
-			if p.next++; fast {
-				p.next += 5
+			const data = "hello"
+			p := w.fastSYN(from, keys, data)
+			if !fast {
+				p.next -= uint32(len(data)) // the data is not acknowledged
 			}
 			p.want("the SYN is answered", "SA", "")
 			return p

@@ -23,7 +23,7 @@ func (l *TCPListener) openFast(sh *shard, id tcp.ID, c *TCPConn, syn *tcp.Segmen
 	if asks {
 		sh.tally.count(TCPFastRequests)
 	}
-	if o.FastOpen <= 0 || !syn.FastOpen.Present() && (!o.FastOpenNoCookie || len(syn.Payload) == 0) {
+	if o.FastOpen == 0 || !syn.FastOpen.Present() && (!o.FastOpenNoCookie || len(syn.Payload) == 0) {
 		return
 	}
 	if !l.fast.Enter(sh.now, int(o.FastOpen)) {

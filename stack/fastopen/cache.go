@@ -25,7 +25,7 @@ type Server struct {
 	Paused bool // SYNs with data were lost: the other fields are zero
 }
 
-// unknownMSS is the segment size of a server of which nothing is known, in bytes.
+// unknownMSS is assumed for a server whose segment size is not known, in bytes.
 const unknownMSS = 536
 
 // Offer returns the option for a SYN to the server, and how many bytes its data and the other options may have: the cookie, or the
