@@ -284,12 +284,11 @@ func (m *monitor) addDisks(model string, images []*drive) {
 
 // withRootImage adds a disk for a root that is an ext4 image.
 func (o *Options) withRootImage() {
-	if o.Root == "" || !isImage(o.Root) {
+	if o.Root == "" || o.RootShared || !isImage(o.Root) {
 		return
 	}
 	root := Disk{File: o.Root, Path: "/", ReadOnly: o.RootReadOnly, Snapshot: o.RootSnapshot}
 	o.Disks = slices.Insert(slices.Clone(o.Disks), 0, root)
-	o.rootDisk = true
 }
 
 // isImage reports whether a file holds an ext4 file system.

@@ -148,7 +148,7 @@ func (n *network) addFiles(o *Options) (err error) {
 		n.config.Mounts, err = openVolumes(volumes, give)
 		return err
 	}
-	if !o.rootDisk {
+	if o.root != nil {
 		n.config.Mounts = []guest.Mount{{Archive: give(o.root), Path: "/"}}
 		o.root = nil
 	}

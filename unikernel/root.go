@@ -18,7 +18,8 @@ import (
 // bytesPerName is the memory that a machine needs for each file of its root folder, in addition to the content.
 const bytesPerName = 2 << 10
 
-// takeRoot reads the root folder, unless it is on a disk, and determines the program and its arguments.
+// takeRoot reads the root folder, unless it is on a disk or shared with the host, and determines the program and its
+// arguments.
 func (o *Options) takeRoot() error {
 	if o.Target.Platform != Machine {
 		return errNeedsMachine(cmp.Or(strings.Join(o.Target.Args, " "), o.Root))
@@ -27,7 +28,7 @@ func (o *Options) takeRoot() error {
 		return err
 	}
 	var config rootfs.Config
-	if !isImage(o.Root) {
+	if !o.RootShared && !isImage(o.Root) {
 		root, err := o.readRoot()
 		if err != nil {
 			return err
@@ -58,7 +59,22 @@ func (o *Options) takeRoot() error {
 	return nil
 }
 
-// readRoot reads a root folder that is not on a disk.
+// IsRootFolder reports whether name is a folder that a guest can use as its root (Options.RootShared). A container image is
+// not such a folder.
+func IsRootFolder(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.IsDir() && !rootfs.IsLayout(name)
+}
+
+// withRootFolder adds the shared folder for a root that is a folder of the host itself.
+func (o *Options) withRootFolder() {
+	if o.RootShared {
+		root := Shared{Host: o.Root, Guest: "/", NoCache: o.RootNoCache, root: true}
+		o.Shared = slices.Insert(slices.Clone(o.Shared), 0, root)
+	}
+}
+
+// readRoot reads a root folder that is copied to the guest.
 func (o *Options) readRoot() (*rootfs.Root, error) {
 	root, err := rootfs.Source{
 		Name: o.Root, Bytes: int64(o.Machine.Memory), Names: int(o.Machine.Memory / bytesPerName),

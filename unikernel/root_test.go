@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -113,6 +114,67 @@ func TestLinuxFileCapabilities(t *testing.T) {
 	cmd.Env = append(cmd.Env, withFiles+"="+root, asUser+"=1000")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "CapEff:\t0000000000002000\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// sharedRoot returns the command of a program whose root is a folder of the host itself.
+func sharedRoot(root, program string, args ...string) *exec.Cmd {
+	cmd := linuxCommand(program, args...)
+	cmd.Env = append(cmd.Env, withFiles+"="+root, withSharedRoot+"=1")
+	return cmd
+}
+
+// A root folder that is shared keeps what a program changes, and the program can execute what it has copied there. The
+// folder's own /dev, /run and files of /etc that Loam writes stay as they are.
+func TestLinuxSharedRoot(t *testing.T) {
+	root := rootWith(t, "/bin/dash", "/bin/cat", "/bin/cp", "/bin/rm", "/bin/ls", "/bin/chown", "/bin/stat", "/bin/ln")
+	if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const hosts = "192.0.2.1 own\n"
+	for name, text := range map[string]string{"etc/hosts": hosts, "etc/passwd": "root:x:0:0::/root:/bin/sh\nwww:x:33:33::/var/www:/bin/sh\n", "dev/null": "none"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const script = `set -e
+cd /
+cp /bin/cat /bin/copy
+ln -s copy /bin/link
+echo text > /srv; link /srv
+chown www /srv; stat -c '%U %a' /srv
+exec 3> /gone; rm /gone; echo unlinked >&3; cat /proc/self/fd/3
+cat /etc/hosts > /hosts
+echo > /dev/null; ls -d /run /run/lock /proc/self/exe /dev/shm
+echo lost > /run/file; echo lost > /dev/shm/file
+while read -r source path kind rest; do [ $path != / ] || echo $source $kind; done < /proc/mounts`
+	const want = "text\nwww 644\nunlinked\n/dev/shm\n/proc/self/exe\n/run\n/run/lock\nfolder0 9p\n"
+	if out, err := sharedRoot(root, "/bin/dash", "-c", script).CombinedOutput(); err != nil || string(out) != want {
+		t.Fatalf("%v:\n%s\nwant\n%s", err, out, want)
+	}
+	if out, err := sharedRoot(root, "/bin/link", "/srv", "/etc/passwd").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "text\nroot:") {
+		t.Errorf("%v: %s", err, out)
+	}
+	for name, want := range map[string]string{"srv": "text\n", "etc/hosts": hosts, "dev/null": "none"} {
+		if b, err := os.ReadFile(filepath.Join(root, name)); err != nil || string(b) != want {
+			t.Errorf("%s: %v: %q", name, err, b)
+		}
+	}
+	if b, err := os.ReadFile(filepath.Join(root, "hosts")); err != nil || !strings.Contains(string(b), "localhost") {
+		t.Errorf("/etc/hosts in the guest: %v: %q", err, b)
+	}
+	for _, name := range []string{"gone", "run/file", "dev/shm"} {
+		if _, err := os.Lstat(filepath.Join(root, name)); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A shared root folder that cannot be used is reported in one line.
+func TestLinuxSharedRootMissing(t *testing.T) {
+	out, err := sharedRoot(filepath.Join(t.TempDir(), "none"), "/bin/dash").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--root ") || bytes.Count(out, []byte("\n")) != 1 {
 		t.Errorf("%v: %s", err, out)
 	}
 }

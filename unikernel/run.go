@@ -44,6 +44,9 @@ type Options struct {
 	Entrypoint *string
 	// RootReadOnly and RootSnapshot apply to a root that is an image, as in Disk.
 	RootReadOnly, RootSnapshot bool
+	// RootShared means that the folder Root of the host is the root itself, as in Shared, and not a copy of it.
+	// RootNoCache is Shared.NoCache for it.
+	RootShared, RootNoCache bool
 	// Disks are disk images, in the order of their numbers.
 	Disks []Disk
 	// Folder is the program's working folder; empty: the current one, or / with Root.
@@ -61,11 +64,10 @@ type Options struct {
 	// Terminal says whether a Linux program gets a terminal of its own.
 	Terminal TerminalUse
 
-	linux    bool // the target is a Linux program (an ELF file)
-	results  results
-	rootDisk bool // Disks[0] contains the root file system
+	linux   bool // the target is a Linux program (an ELF file)
+	results results
 
-	root    *os.File // archive of the root folder; nil: none, or it is on a disk
+	root    *os.File // archive of the root folder; nil: none, or it is on a disk or shared with the host
 	baseEnv []string // environment to which Env is added; nil: this process's
 }
 
@@ -81,6 +83,7 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	}
 	defer o.closeRoot()
 	o.withRootImage()
+	o.withRootFolder()
 	if _, err := o.wantsTerminal(); err != nil {
 		return 0, err
 	}

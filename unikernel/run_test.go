@@ -90,6 +90,7 @@ func TestMain(m *testing.M) {
 		Entrypoint: testEntrypoint(),
 
 		RootSnapshot: os.Getenv(withSnapshot) != "",
+		RootShared:   os.Getenv(withSharedRoot) != "",
 		Disks:        disks,
 
 		KeepRoot: os.Getenv(withRoot) != "",
@@ -107,6 +108,9 @@ const withRoot = "LOAM_TEST_ROOT"
 
 // withSnapshot is a variable that sets Options.RootSnapshot.
 const withSnapshot = "LOAM_TEST_SNAPSHOT"
+
+// withSharedRoot is a variable that sets Options.RootShared.
+const withSharedRoot = "LOAM_TEST_SHARED_ROOT"
 
 // asUser is a variable with the user of a Linux program.
 const asUser = "LOAM_TEST_USER"

@@ -17,6 +17,8 @@ type Shared struct {
 	Host    string // path on the host
 	Guest   string // absolute path in the guest
 	NoCache bool   // the program sees changes by other processes at once, because each call asks the server
+
+	root bool // the folder is the root itself (Options.RootShared)
 }
 
 // maxShared is the maximum number of shared folders of a program. Each needs a server process, and in a machine also a
@@ -53,20 +55,28 @@ func (n *network) share(folders []Shared, platform Platform) error {
 func (s *Shared) start(memory bool) (*server.Client, error) {
 	f, err := os.Open(s.Host)
 	if err != nil {
-		return nil, errorf("name a folder that is there and can be read", "-v %s: %v", s.Host, cause(err))
+		return nil, errorf("name a folder that is there and can be read", "%s %s: %v", s.flag(), s.Host, cause(err))
 	}
 	defer f.Close()
 	if st, err := f.Stat(); err != nil || !st.IsDir() {
-		return nil, errorf("give its folder, with :rw", "-v %s: only folders can be given with :rw", s.Host)
+		return nil, errorf("give its folder, with :rw", "%s %s: only folders can be given with :rw", s.flag(), s.Host)
 	}
-	if !path.IsAbs(s.Guest) || path.Clean(s.Guest) == "/" {
+	if !path.IsAbs(s.Guest) || path.Clean(s.Guest) == "/" && !s.root {
 		return nil, errorf("name an absolute path other than /", "-v: %q is no place in the program's files", s.Guest)
 	}
 	c, err := server.Start(f, memory)
 	if err != nil {
-		return nil, errorf("leave out :rw", "-v %s: its server cannot be started: %v", s.Host, err)
+		return nil, errorf("leave out :rw", "%s %s: its server cannot be started: %v", s.flag(), s.Host, err)
 	}
 	return c, nil
+}
+
+// flag returns the user's option for the folder, for messages.
+func (s *Shared) flag() string {
+	if s.root {
+		return "--root"
+	}
+	return "-v"
 }
 
 // cause returns the error of the system call in a fs.PathError, without its path.

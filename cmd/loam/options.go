@@ -57,7 +57,7 @@ func (f *runFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVarP(&f.publish, "publish", "p", nil, "forward a port to the program, `HOST:GUEST[/udp]`; HOST is PORT, on 127.0.0.1 and ::1, or ADDRESS:PORT (repeat for more)")
 	cmd.Flags().BoolVar(&f.relay, "relay", false, "for a process: pass connections to published ports through Loam's TCP; without this flag, Linux's TCP serves them")
 	cmd.Flags().StringArrayVarP(&f.volumes, "volume", "v", nil, "give the program a read-only copy of a folder or a file, `HOST[:GUEST][:rw]`; GUEST is an absolute path (default: the path of HOST); with :rw, the folder itself, which the program can write (docs/folders.md; repeat for more)")
-	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program COMMAND inside `DIR|FILE.tar[.gz|.zst]|IMAGE[:TAG]`: a copy of a folder or archive, or of the image of a container, or an image of ext4 itself, is its root folder")
+	cmd.Flags().StringVar(&f.root, "root", "", "run the Linux program COMMAND inside `DIR[:rw]|FILE.tar[.gz|.zst]|IMAGE[:TAG]`: a copy of a folder or archive, or of the image of a container, or an image of ext4 itself, is its root folder; with :rw, the folder itself (docs/folders.md)")
 	cmd.Flags().Var(&f.entrypoint, "entrypoint", "with --root and an image of a container, start `PROGRAM` with the arguments, and not the image's Entrypoint; empty: start COMMAND itself")
 	cmd.Flags().StringVarP(&f.folder, "workdir", "w", "", "the program's working folder, `DIR`, an absolute path (default: the current one; with --root, that of the image, or /)")
 	cmd.Flags().VarP(&f.tty, "tty", "t", "give a Linux program a terminal of its own, with job control, which is connected to this one (default: if standard input and output are a terminal)")
@@ -163,7 +163,7 @@ type volume struct {
 func (f *runFlags) options(program string, args []string) (unikernel.Options, error) {
 	o := unikernel.Options{
 		Target: unikernel.Target{Source: f.source},
-		Args:   args, Env: f.env, Root: f.root, Entrypoint: f.entrypoint.value, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
+		Args:   args, Env: f.env, Entrypoint: f.entrypoint.value, Folder: f.folder, User: f.user, Terminal: f.tty.TerminalUse, KeepRoot: f.keepRoot,
 	}
 	if program != "" {
 		o.Target.Args = []string{program}
@@ -194,7 +194,25 @@ func (f *runFlags) options(program string, args []string) (unikernel.Options, er
 		return o, err
 	}
 	o.Volumes, o.Shared = packed(volumes), shared(volumes)
+	if err := f.setRoot(&o); err != nil {
+		return o, err
+	}
 	return o, f.checkProgram()
+}
+
+// setRoot parses --root DIR:rw. In the name of a container image, rw is a tag. A name that exists is always the root itself,
+// even if it ends with a mode.
+func (f *runFlags) setRoot(o *unikernel.Options) error {
+	o.Root = f.root
+	v, dir := volumeMode(f.root)
+	if _, err := os.Lstat(f.root); err == nil || !v.writable || !unikernel.IsRootFolder(dir) {
+		return nil
+	}
+	if f.option != "" {
+		return &usageError{fmt.Sprintf("-o %s cannot be used with --root %s, which is written", f.option, f.root), "leave out :rw to use a copy, and append :" + f.option + " to each disk"}
+	}
+	o.Root, o.RootShared, o.RootNoCache = dir, true, v.noCache
+	return nil
 }
 
 // checkProgram checks the flags that describe how the program starts.

@@ -47,6 +47,9 @@ func TestRunOptions(t *testing.T) {
 		want options
 	}{
 		{".", options{Target: program("."), Network: user}},
+		{"--root testdata:rw /bin/sh", options{Target: program("/bin/sh"), Network: user, Root: "testdata", RootShared: true}},
+		{"--root testdata:rw,cache=none /bin/sh", options{Target: program("/bin/sh"), Network: user, Root: "testdata", RootShared: true, RootNoCache: true}},
+		{"--root image.tar:rw", options{Network: user, Root: "image.tar:rw"}}, // a tag
 		{"-u www-data:adm --root d /bin/sh", options{Target: program("/bin/sh"), Network: user, Root: "d", User: "www-data:adm"}},
 		{"--root image.tar", options{Network: user, Root: "image.tar"}},
 		{"--root image.tar --entrypoint /bin/sh -- -c ls", options{Network: user, Root: "image.tar", Entrypoint: &shell, Args: []string{"-c", "ls"}}},
@@ -142,6 +145,7 @@ func TestRunRefuses(t *testing.T) {
 		{"--disk d.img --disk-size lots .", `--disk-size lots is no size`},
 		{"--disk-size 1G .", `--disk-size has no use without --disk`},
 		{"-o ro .", `-o ro has no use without --disk or --root`},
+		{"-o snapshot --root testdata:rw sh", `-o snapshot cannot be used with --root testdata:rw, which is written`},
 		{"-o sync --root a .", `there is no option -o sync`},
 		{"-o ro --disk d:/d:snapshot .", `--disk d:/d:snapshot: ro and snapshot exclude each other`},
 		{"--disk d.img:/ .", `--disk d.img:/ would be the root`},

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -47,6 +48,16 @@ type (
 		Layers    []descriptor `json:"layers"`
 	}
 )
+
+// IsLayout reports whether a folder contains an OCI image layout.
+func IsLayout(name string) bool {
+	files, err := os.OpenRoot(name)
+	if err != nil {
+		return false
+	}
+	defer files.Close()
+	return isLayout(folderStore{files})
+}
 
 // isLayout reports whether a store contains an OCI image layout.
 func isLayout(s store) bool {

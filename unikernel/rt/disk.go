@@ -137,16 +137,6 @@ func (d *disk) label() string {
 	return "/dev/" + d.device
 }
 
-// rootDisk returns the disk with the root folder, or nil.
-func rootDisk(all []*disk) *disk {
-	for _, d := range all {
-		if d.Path == "/" {
-			return d
-		}
-	}
-	return nil
-}
-
 // unmounting ensures that unmount closes the file systems only once.
 var unmounting sync.Once
 

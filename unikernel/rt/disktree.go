@@ -16,8 +16,8 @@ import (
 	"loam/unikernel/guest"
 )
 
-// The file tree with disks in it. If a disk is the root, /dev and /run are in memory, as on other Linux systems, and
-// so are the files of /etc that Loam writes: the image keeps its own.
+// The file tree with disks in it. If a disk or a folder of the host is the root, /dev and /run are in memory, as on other
+// Linux systems, and so are the files of /etc that Loam writes: the disk or the folder keeps its own.
 
 // mountDisk mounts a disk at its folder, which it creates if needed.
 func mountDisk(v *fs.View, d *disk) error {
@@ -91,27 +91,53 @@ func diskMounts() (list []pseudo.Mount) {
 	return list
 }
 
-// memoryFolders are in memory if the root is a disk.
+// memoryFolders are in memory if the root is mounted.
 var memoryFolders = []string{"/dev", "/run"}
 
-// mountPoints must exist if the root is a disk.
+// mountPoints must exist if the root is mounted.
 var mountPoints = []struct {
 	path string
 	mode fs.Mode
 }{{"/dev", 0o755}, {"/proc", 0o555}, {"/sys", 0o555}, {"/run", 0o755}, {"/tmp", 0o777 | fs.Sticky}, {"/etc", 0o755}}
 
-// newDiskTree is newTree with a disk as the root.
-func newDiskTree(p Platform, c guest.Config, root *disk, terminals *devpts.FileSystem) (*fs.Tree, error) {
-	if err := root.mount(diskReports); err != nil {
-		return nil, err
+// mountedRoot is a root file system on a disk, or in a folder of the host.
+type mountedRoot struct {
+	system fs.FileSystem
+	label  string // name for messages
+}
+
+// mountRoot mounts the root file system, or returns nil if the root is in memory.
+func mountRoot(p Platform, c guest.Config) (*mountedRoot, error) {
+	for _, d := range disks {
+		if d.Path == "/" {
+			if err := d.mount(diskReports); err != nil {
+				return nil, err
+			}
+			return &mountedRoot{d.system, d.label()}, nil
+		}
 	}
+	for _, s := range c.Shared {
+		if s.Path == "/" {
+			const label = "the root folder"
+			system, err := connectShared(p, c, s)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", label, err)
+			}
+			return &mountedRoot{system, label}, nil
+		}
+	}
+	return nil, nil
+}
+
+// newMountedTree is newTree with a mounted root.
+func newMountedTree(p Platform, c guest.Config, root mountedRoot, terminals *devpts.FileSystem) (*fs.Tree, error) {
 	v := fs.NewView(fs.NewTree(root.system))
-	v.Tree.SetMemory(newMemory(memfs.Config{})) // a disk has no files that can be sealed (memfd_create)
+	v.Tree.SetMemory(newMemory(memfs.Config{})) // a mounted root has no files that can be sealed (memfd_create)
 	v.Umask = 0
 	for _, f := range mountPoints {
 		err := makeFolders(v, f.path, f.mode)
 		if errors.Is(err, linux.EROFS) {
-			err = fmt.Errorf("%s has no folder %s, and cannot be written", root.label(), f.path)
+			err = fmt.Errorf("%s has no folder %s, and cannot be written", root.label, f.path)
 		}
 		if err != nil {
 			return nil, err

@@ -13,12 +13,15 @@ import (
 // Shared folders: folders of the host that the program can read and change. The loam command has started a server process
 // for each.
 
-// mountShared mounts the shared folders of the configuration. The hook in package syscall must already be installed: in a
+// mountShared mounts the shared folders of the configuration, except the root (mountRoot). The hook in package syscall must already be installed: in a
 // process, the connections to the server processes are files of the host.
 func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
 	v := fs.NewView(tree)
 	v.Umask = 0
 	for _, s := range c.Shared {
+		if s.Path == "/" {
+			continue
+		}
 		if err := mountOne(v, p, c, s); err != nil {
 			return fmt.Errorf("%s: %w", s.Path, err)
 		}
@@ -33,9 +36,18 @@ const (
 )
 
 func mountOne(v *fs.View, p Platform, c guest.Config, s guest.Shared) error {
-	conn, err := p.Shared(s)
+	system, err := connectShared(p, c, s)
 	if err != nil {
 		return err
+	}
+	return mountFolder(v, system, guest.Mount{Path: s.Path, Writable: true})
+}
+
+// connectShared connects to the server of a shared folder.
+func connectShared(p Platform, c guest.Config, s guest.Shared) (fs.FileSystem, error) {
+	conn, err := p.Shared(s)
+	if err != nil {
+		return nil, err
 	}
 	config := ninep.Config{
 		UID: uint32(syscall.Getuid()), GID: uint32(syscall.Getgid()),
@@ -51,9 +63,5 @@ func mountOne(v *fs.View, p Platform, c guest.Config, s guest.Shared) error {
 	if s.NoCache {
 		config.Cache = ninep.None
 	}
-	system, err := ninep.New(conn, config)
-	if err != nil {
-		return err
-	}
-	return mountFolder(v, system, guest.Mount{Path: s.Path, Writable: true})
+	return ninep.New(conn, config)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -53,8 +54,12 @@ func newTree(p Platform, c guest.Config) (*fs.Tree, *devpts.FileSystem, error) {
 	if len(disks) > 0 {
 		diskReports = newReports(p.Stream(2, c))
 	}
-	if d := rootDisk(disks); d != nil {
-		tree, err := newDiskTree(p, c, d, terminals)
+	mounted, err := mountRoot(p, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	if mounted != nil {
+		tree, err := newMountedTree(p, c, *mounted, terminals)
 		return tree, terminals, err
 	}
 	root, err := newRoot(p, c)
@@ -390,7 +395,7 @@ func interfaces(c guest.Config) map[string]map[string]func() string {
 	return folders
 }
 
-// mountsOf returns the user's mounts and shmFolder for /proc/mounts (proc(5)).
+// mountsOf returns the user's mounts and shmFolder for /proc/mounts (proc(5)). The root is the first.
 func mountsOf(c guest.Config) (list []pseudo.Mount) {
 	list = append(list, pseudo.Mount{Path: shmFolder, Writable: true})
 	for _, m := range c.Mounts {
@@ -398,8 +403,13 @@ func mountsOf(c guest.Config) (list []pseudo.Mount) {
 			list = append(list, pseudo.Mount{Path: m.Path, Writable: m.Writable})
 		}
 	}
-	for _, s := range c.Shared {
-		list = append(list, pseudo.Mount{Path: s.Path, Writable: true})
+	for i, s := range c.Shared {
+		m := pseudo.Mount{Path: s.Path, Writable: true, Source: "folder" + strconv.Itoa(i), Kind: "9p"}
+		if s.Path == "/" {
+			list = slices.Insert(list, 0, m)
+			continue
+		}
+		list = append(list, m)
 	}
 	return list
 }
