@@ -9,6 +9,9 @@ type Content interface {
 	WriteAt(p []byte, offset int64) (int, error)
 	// Truncate sets the size. Added bytes are zeros. Errors: ENOMEM, ENOSPC.
 	Truncate(size int64) error
+	// Punch makes the pages whose indices are in [from, to) read as zeros, and frees their memory unless the content began with
+	// other bytes there. Errors: ENOMEM, ENOSPC.
+	Punch(from, to uint64) error
 	// Allocated returns the number of pages of 4 KiB that hold content.
 	Allocated() int64
 	// Next returns the first offset at or after offset that is data, or that is in a hole; false at the end.

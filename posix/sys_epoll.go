@@ -92,18 +92,5 @@ func (p *Process) EpollWait(epfd int, events []EpollEvent, timeout time.Duration
 	}
 	s := p.newSleeper(e.Queue(), max(timeout, 0))
 	defer s.Leave()
-	for {
-		if n := e.Collect(events); n > 0 {
-			return n, 0
-		}
-		switch s.Sleep() {
-		case linux.EAGAIN:
-			return 0, 0
-		case linux.EINTR:
-			return -1, linux.EINTR
-		}
-		if e.IsClosed() {
-			return -1, linux.EBADF
-		}
-	}
+	return e.Wait(events, s)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"loam/abi/linux"
-	"loam/mem"
 	"loam/posix/call"
 	"loam/task/account"
 )
@@ -176,20 +175,20 @@ func (t *Task) putItimer(addr uint64, left, interval time.Duration) linux.Errno 
 
 // sysinfo implements sysinfo(2).
 func sysinfo(t *Task, a call.Args) (uint64, linux.Errno) {
-	const size, loadsAt, totalAt, freeAt, procsAt, unitAt = 112, 8, 32, 40, 80, 104
-	const loadUnit = 1 << 16 // a load average of 1
+	const size, loadsAt, totalAt, freeAt, procsAt, unitAt, loadUnit = 112, 8, 32, 40, 80, 104, 1 << 16
 	s := t.process.system
 	s.mu.Lock()
 	processes, load := len(s.processes), s.load
 	s.mu.Unlock()
 	le := binary.LittleEndian
+	total, free := s.physical()
 	return 0, t.put(a.A1, size, func(b []byte) {
 		le.PutUint64(b, uint64((s.monotonic()+time.Second-1)/time.Second))
 		for i, l := range load {
 			le.PutUint64(b[loadsAt+8*i:], uint64(l*loadUnit))
 		}
-		le.PutUint64(b[totalAt:], uint64(s.config.Machine.Pages())*mem.PageSize)
-		le.PutUint64(b[freeAt:], uint64(max(s.config.Machine.Pages()-s.account.Committed(), 0))*mem.PageSize)
+		le.PutUint64(b[totalAt:], total)
+		le.PutUint64(b[freeAt:], free)
 		le.PutUint16(b[procsAt:], uint16(processes))
 		le.PutUint32(b[unitAt:], 1)
 	})

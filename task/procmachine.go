@@ -55,6 +55,7 @@ type Figures struct {
 
 // MachineFiles returns the files of /proc that show processes, memory and limits, by path.
 func (s *System) MachineFiles(f Figures) map[string]func() string {
+	s.physical = f.Memory
 	files := map[string]func() string{
 		"stat":    func() string { return s.figures(f).Stat() },
 		"uptime":  func() string { return s.figures(f).Uptime() },

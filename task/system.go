@@ -62,6 +62,7 @@ type System struct {
 	futexes   *futexcall.Objects
 	ipc       *ipc.Objects
 	cores     core.Settings
+	physical  func() (total, free uint64) // Figures.Memory, which MachineFiles sets before the first process
 }
 
 // New returns a system without processes. The program that calls New counts as process 1: orphans become
@@ -69,6 +70,7 @@ type System struct {
 func New(c Config) *System {
 	s := &System{
 		config: c, memory: c.Machine.Memory(), account: mem.Account{Total: c.Machine.Pages()},
+		physical:  func() (uint64, uint64) { return uint64(c.Machine.Pages()) * mem.PageSize, 0 },
 		processes: map[family.PID]*Process{}, tasks: map[family.PID]*Task{}, zombies: map[family.PID]*Process{},
 	}
 	s.futexes = futexcall.New(s.futexThread)

@@ -217,8 +217,29 @@ func (f *file) put(i int64, p *page) {
 	f.held++
 }
 
-// zeroPaged zeroes the data of a range in the page cache. The pages stay.
+// zeroPaged zeroes a range in the page cache. Whole pages become holes.
 func (f *file) zeroPaged(offset, end int64) error {
+	if offset >= end {
+		return nil
+	}
+	first, last := (offset+pageSize-1)/pageSize, end/pageSize
+	if end == f.attr.Size {
+		last = (end + pageSize - 1) / pageSize
+	}
+	if first >= last {
+		return f.blankPaged(offset, end)
+	}
+	if err := f.paged.Punch(uint64(first), uint64(last)); err != nil {
+		return err
+	}
+	if err := f.blankPaged(offset, first*pageSize); err != nil {
+		return err
+	}
+	return f.blankPaged(last*pageSize, end)
+}
+
+// blankPaged zeroes the data of a range in the page cache. The pages stay.
+func (f *file) blankPaged(offset, end int64) error {
 	var zeros page
 	for offset < end {
 		at, ok := f.paged.Next(offset, true)

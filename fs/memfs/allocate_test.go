@@ -103,7 +103,7 @@ func TestAllocate(t *testing.T) {
 				t.Fatalf("%s, seed %d, step %d: mode %#x, %d, %d: the content differs", kind, seed, step, mode, offset, length)
 			}
 		}
-		if used := system.Usage().Blocks - system.Usage().BlocksFree; kind == "pages" && int(used) > len(want)/block+1 {
+		if used := system.Usage().Blocks - system.Usage().BlocksFree; (kind == "pages" || kind == "cached") && int(used) > len(want)/block+1 {
 			t.Errorf("%d pages are counted for %d bytes", used, len(want))
 		}
 		f.Truncate(0)
@@ -113,28 +113,51 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
-// lseek(2) finds a punched hole, the pages of the hole are freed, and a seal against writing forbids punching.
+// lseek(2) finds a punched hole, the pages of the hole are freed, and a seal against writing forbids punching: on pages, and in
+// the page cache.
 func TestPunch(t *testing.T) {
-	system := memfs.New(memfs.Config{Bytes: 1 << 20})
+	memory := memtest.NewMemory(8)
+	source := new(memfs.Source)
+	pages := cache.New(memory, cache.Limits{})
+	source.Set(func(base []byte, charge func(int64) error) fs.Content { return pages.NewMemory(base, charge) })
+	for kind, source := range map[string]*memfs.Source{"pages": nil, "cached": source} {
+		testPunch(t, kind, memfs.New(memfs.Config{Bytes: 1 << 20, Source: source}))
+	}
+}
+
+func testPunch(t *testing.T, kind string, system *memfs.FileSystem) {
 	v := fs.NewView(fs.NewTree(system))
 	f, err := v.OpenNameless(0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.WriteAt(bytes.Repeat([]byte{1}, 8*block), 0)
+	f.WriteAt(bytes.Repeat([]byte{1}, 8*block+100), 0)
 	a := f.Handle().(fs.Allocator)
-	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 2*block, 3*block); err != nil {
+	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 2*block-10, 3*block+20); err != nil {
 		t.Fatal(err)
 	}
 	hole, _ := f.Seek(0, fs.SeekHole)
 	data, _ := f.Seek(hole, fs.SeekData)
-	if u := system.Usage(); hole != 2*block || data != 5*block || u.Blocks-u.BlocksFree != 5 {
-		t.Errorf("hole at %d, data at %d, %d pages", hole, data, u.Blocks-u.BlocksFree)
+	if u := system.Usage(); hole != 2*block || data != 5*block || u.Blocks-u.BlocksFree != 6 {
+		t.Errorf("%s: hole at %d, data at %d, %d pages", kind, hole, data, u.Blocks-u.BlocksFree)
+	}
+	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 8*block, 100); err != nil {
+		t.Fatal(err)
+	}
+	if u := system.Usage(); u.Blocks-u.BlocksFree != 5 {
+		t.Errorf("%s: the last page is counted: %d pages", kind, u.Blocks-u.BlocksFree)
+	}
+	want := bytes.Repeat([]byte{1}, 8*block+100)
+	clear(want[2*block-10 : 5*block+10])
+	clear(want[8*block:])
+	got := make([]byte, len(want))
+	if n, _ := f.ReadAt(got, 0); n != len(want) || !bytes.Equal(got, want) {
+		t.Errorf("%s: the content differs", kind)
 	}
 	if err := f.AddSeals(fs.SealWrite); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.Allocate(fs.PunchHole|fs.KeepSize, 0, block); err != linux.EPERM {
-		t.Errorf("a sealed file: %v", err)
+		t.Errorf("%s: a sealed file: %v", kind, err)
 	}
 }

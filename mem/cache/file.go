@@ -333,11 +333,24 @@ func (f *File) discard(from, to uint64) {
 func (f *File) discardIf(from, to uint64, match func(*entry) bool) {
 	f.mu.Lock()
 	var gone []*entry
-	for i, e := range f.pages {
-		if from <= i && i < to && match(e) {
+	check := func(e *entry) {
+		if match(e) {
 			f.remove(e)
 			if e.loading == nil {
 				gone = append(gone, e)
+			}
+		}
+	}
+	if to-from < uint64(len(f.pages)) { // fewer indices than pages
+		for i := from; i < to; i++ {
+			if e := f.pages[i]; e != nil {
+				check(e)
+			}
+		}
+	} else {
+		for i, e := range f.pages {
+			if from <= i && i < to {
+				check(e)
 			}
 		}
 	}

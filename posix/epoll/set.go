@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/posix/file"
@@ -32,7 +33,8 @@ type Set struct {
 	last   *item
 	closed bool
 
-	ready readyList
+	ready   readyList
+	waiting atomic.Int32 // threads that sleep in Wait, or are about to
 }
 
 // itemKey is the key of an item in a set: a descriptor number and its open file description.
@@ -133,12 +135,13 @@ func (it *item) wants(ev file.Events) bool {
 	}
 	return uint32(ev)&(it.event.Events|uint32(file.PollAlways)) != 0
 }
+func (it *item) exclusive() bool       { return it.event.Events&linux.EPOLLEXCLUSIVE != 0 }
 func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET != 0 }
 func (it *item) interest() file.Events { return file.Events(it.event.Events)&0xffff | file.PollAlways }
 
 // notice is called when the file of the item becomes ready. It puts the item on the ready list and wakes the waiters of the
-// set.
-func (it *item) notice(ev file.Events) {
+// set. It reports whether it has woken a thread in Wait that had no event yet.
+func (it *item) notice(ev file.Events) bool {
 	e := it.set
 	e.ready.mu.Lock()
 	if ev&file.PollGone != 0 {
@@ -150,9 +153,12 @@ func (it *item) notice(ev file.Events) {
 		e.ready.items = append(e.ready.items, it)
 	}
 	e.ready.mu.Unlock()
-	if ring {
-		e.q.Notify(file.PollIn)
+	if !ring {
+		return false
 	}
+	woke := e.waiting.Load() > 0 // before Notify, after which the waiter may leave
+	e.q.Notify(file.PollIn)
+	return woke
 }
 
 // Add implements EPOLL_CTL_ADD.
@@ -165,7 +171,7 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 	}
 	it := e.newItem(key, ev)
 	e.items.add(it)
-	if it.edge() {
+	if it.edge() || it.exclusive() { // the next arrival may be for the waiter of another set
 		o.Queue().WantEvery()
 	}
 	o.Queue().Add(&it.watch)
@@ -178,9 +184,13 @@ func (e *Set) Add(fd int, o *file.Description, ev Event) linux.Errno {
 // The caller holds mu.
 func (e *Set) newItem(key itemKey, ev Event) *item {
 	it := e.last
-	if it == nil || it.itemKey != key {
+	if it == nil || it.itemKey != key || (it.event.Events^ev.Events)&linux.EPOLLEXCLUSIVE != 0 {
 		it = &item{itemKey: key, set: e, event: ev}
-		it.watch.Notify = it.notice
+		if it.exclusive() {
+			it.watch.Exclusive = it.notice
+		} else {
+			it.watch.Notify = func(ev file.Events) { it.notice(ev) }
+		}
 		return it
 	}
 	e.last = nil
@@ -249,6 +259,34 @@ func (e *Set) Collect(events []Event) int {
 	}
 	e.ready.recycle(candidates)
 	return n
+}
+
+// Wait waits until items are ready, stores their events in events, and returns their number. The sleeper is registered with the queue
+// of the set. If its time is up, Wait returns 0. Errors: EINTR, and EBADF if the set is closed.
+func (e *Set) Wait(events []Event, s *file.Sleeper) (int, linux.Errno) {
+	for {
+		if n, errno := e.sleep(events, s); n > 0 || errno == linux.EAGAIN {
+			return n, 0
+		} else if errno != 0 {
+			return -1, errno
+		}
+		if e.IsClosed() {
+			return -1, linux.EBADF
+		}
+		if n := e.Collect(events); n > 0 { // the thread no longer counts as waiting, so the next event is for another set
+			return n, 0
+		}
+	}
+}
+
+// sleep waits once, if no item is ready. It returns the number of events that it has stored, and the result of Sleeper.Sleep.
+func (e *Set) sleep(events []Event, s *file.Sleeper) (n int, errno linux.Errno) {
+	e.waiting.Add(1)
+	defer e.waiting.Add(-1)
+	if n = e.Collect(events); n == 0 {
+		errno = s.Sleep()
+	}
+	return n, errno
 }
 
 // ask asks the file of an item from the ready list for its events. It returns these events, and whether the item is ready.

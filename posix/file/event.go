@@ -25,6 +25,12 @@ const PollGone Events = 1 << 20
 // PollAlways is the set of events that poll and epoll report even if they are not requested.
 const PollAlways = PollErr | PollHup
 
+// oneSuffices reports whether a single waiter can handle the event: data or room has arrived, but not both.
+func (e Events) oneSuffices() bool {
+	const in, out = PollIn | PollPri, PollOut | PollBand
+	return e&^in == 0 || e&^out == 0
+}
+
 // ToErrno returns the error number of an error of the stack or the file tree; nil becomes 0.
 func ToErrno(err error) linux.Errno {
 	if err == nil {

@@ -21,6 +21,9 @@ type Watch struct {
 	// Notify is called with the events that have occurred. It must not block and must not call a method of the file. When it
 	// runs, the event may already be over.
 	Notify func(Events)
+	// Exclusive, if not nil, is called instead of Notify, under the same rules. It reports whether it has woken a waiter that was
+	// asleep. Queue.Notify calls the exclusive watches in the order of their registration, until one has woken a waiter.
+	Exclusive func(Events) bool
 	// alone is a list with self as its only element. A queue whose only watch is this one uses it, so most waits allocate no
 	// list.
 	alone []*Watch
@@ -94,13 +97,20 @@ func (q *Queue) without(w *Watch) *[]*Watch {
 	return &list
 }
 
-// Notify notifies all watches.
+// Notify notifies all watches. If data or room has arrived, and not both, exclusive watches are notified only until one has woken a
+// waiter. Errors and the end of the file concern all.
 func (q *Queue) Notify(e Events) {
 	list := q.list.Load()
 	if list == nil {
 		return
 	}
+	served := false
 	for _, w := range *list {
-		w.Notify(e)
+		switch {
+		case w.Exclusive == nil:
+			w.Notify(e)
+		case !served:
+			served = w.Exclusive(e) && e.oneSuffices()
+		}
 	}
 }

@@ -172,6 +172,21 @@ static void figures(void)
 	printf("uptime %ld and %f, load %f and %f\n", s.uptime, up, s.loads[0] / 65536.0, load);
 }
 
+/* sysinfo(2) agrees with /proc/meminfo. */
+static void memory(void)
+{
+	struct sysinfo s;
+	unsigned long total = 0, free = 0;
+	FILE *f = fopen("/proc/meminfo", "r");
+	int n = fscanf(f, "MemTotal: %lu kB MemFree: %lu kB", &total, &free);
+	fclose(f);
+	if (n != 2 || sysinfo(&s) != 0 || s.totalram * s.mem_unit >> 10 != total || s.freeram > s.totalram) {
+		printf("total memory %lu and %lu kB\n", s.totalram * s.mem_unit >> 10, total);
+		return;
+	}
+	puts("the memory agrees");
+}
+
 /* One call reads and writes all bytes of a file. */
 static void large(void)
 {
@@ -300,6 +315,7 @@ int main(void)
 	kinds();
 	directories();
 	figures();
+	memory();
 	large();
 	hole();
 	pieces();
