@@ -78,9 +78,9 @@ func TestFloodAndSIGTERM(t *testing.T) {
 	defer theirs.Close()
 	killed := make(chan struct{}, 8)
 	incoming, times, done, ended := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond}
+	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond, nil}
 	go func() { s.loop(incoming, times, done); close(ended) }()
-	go takeQuestions(&endless{until: done}, times)
+	go takeQuestions(&endless{until: done}, times, nil)
 	for s.write(make([]byte, 4096)) == nil { // until the serial port's buffer is full
 	}
 	incoming <- syscall.SIGTERM
