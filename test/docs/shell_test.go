@@ -83,7 +83,7 @@ func environment(t *testing.T, temp string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(env, "XDG_CACHE_HOME="+cache)
+	return append(env, "XDG_CACHE_HOME="+cache, "XDG_RUNTIME_DIR="+temp)
 }
 
 // run runs a command in the shell and returns its output and its exit status.

@@ -136,7 +136,7 @@ func replaceOutput(fd int) error {
 }
 
 // Started reports to the caller that this process has started its work, and gives up the caller's standard error. It
-// returns an error if the caller has ended: then the work must end, because nobody knows of it.
+// returns an error if the caller has ended: then the work must end, because no user has its name.
 func (p *Process) Started(name string) error {
 	p.started.Store(true)
 	if _, err := io.WriteString(p.caller, name+"\n"); err != nil {

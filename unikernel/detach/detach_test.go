@@ -79,7 +79,7 @@ func call(t *testing.T, what, dir string) string {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), scenario+"="+what)
-	out, err := cmd.CombinedOutput() // returns when nobody has the pipe any more
+	out, err := cmd.CombinedOutput() // returns when no process has the pipe any more
 	if err != nil {
 		t.Errorf("%v", err)
 	}

@@ -55,8 +55,8 @@ const (
 	recordFile = "guest"
 )
 
-// Entry is the entry of a guest that this process runs. Its methods must not be called at the same time, except those of
-// its Output.
+// Entry is the entry of a guest that this process runs. Its methods must not be called at the same time. Its
+// Output may be used at the same time.
 type Entry struct {
 	r      *Registry
 	dir    *os.Root

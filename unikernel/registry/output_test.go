@@ -37,7 +37,7 @@ func printed(t *testing.T, g *Guest, how Reading) string {
 	return b.String()
 }
 
-// The stored output is bounded, and is always the end of what was written.
+// The stored output is bounded, and is always the end of the output.
 func TestOutputIsBounded(t *testing.T) {
 	e, o, g := outputOf(t)
 	defer e.End(0, "")

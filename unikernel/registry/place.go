@@ -84,7 +84,7 @@ func openAt(path string, uid int) (*Registry, error) {
 
 // fault returns the reason why a file cannot be the registry of a user, or an empty string. st describes the file itself and
 // not the target of a symbolic link. The check precedes the open, because the open of a named pipe would wait for ever. In
-// a folder such as /tmp, whose sticky bit is set, nobody else can replace a folder of the user after the check.
+// a folder such as /tmp, whose sticky bit is set, no other user can replace a folder of the user after the check.
 func fault(st os.FileInfo, uid int) string {
 	sys, ok := st.Sys().(*syscall.Stat_t)
 	switch {

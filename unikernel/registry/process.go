@@ -49,7 +49,7 @@ func (g *Guest) process() (*os.File, error) {
 		return nil, os.NewSyscallError("pidfd_open", err)
 	}
 	f := os.NewFile(uintptr(fd), "loam")
-	// The process with this number now has existed since before pidfd_open, if its start time is that of the record.
+	// The process with this number now has existed since before pidfd_open, if its start time equals the recorded one.
 	// So the pidfd refers to it.
 	if birth, err := birthOf(g.PID); err != nil || birth != g.Birth {
 		f.Close()

@@ -173,7 +173,7 @@ func (r *Registry) all() (names []string, err error) {
 	return names, err
 }
 
-// sweep removes entries that nobody needs: those that were being created or removed when a process was killed, and those
+// sweep removes useless entries: those that were being created or removed when a process was killed, and those
 // of guests whose loam command was killed, unless the guest was detached and had started. The caller holds the lock of the
 // registry.
 func (r *Registry) sweep() error {
@@ -189,7 +189,7 @@ func (r *Registry) sweep() error {
 	return err
 }
 
-// sweepEntry removes an entry that nobody needs. Under the lock of the registry, every entry has its files, so one without
+// sweepEntry removes a useless entry. Under the lock of the registry, every entry has its files, so one without
 // them is no entry.
 func (r *Registry) sweepEntry(name string) error {
 	g, err := r.open(name)
