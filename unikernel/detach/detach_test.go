@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // The test program starts itself again. It runs as the caller if scenario is set, and as the process in the background if
@@ -52,7 +53,7 @@ func background(p *Process, what string) int {
 	}
 	if what == "waiting" {
 		fmt.Fprintln(p.Errors(), "waiting")
-		select {}
+		time.Sleep(time.Hour) // not select {}: the runtime would report a deadlock before the signal arrives
 	}
 	if err := p.Divert(f); err != nil {
 		return 97
@@ -94,6 +95,7 @@ func TestStarted(t *testing.T) {
 	}
 	var got []byte
 	for !bytes.HasSuffix(got, []byte("end\n")) { // bounded by the time limit of the test
+		time.Sleep(10 * time.Millisecond)
 		got, _ = os.ReadFile(filepath.Join(dir, output))
 	}
 	lines := strings.Split(string(got), "\n")
