@@ -315,9 +315,18 @@ func TestInterruptedDetachedGuest(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGKILL} {
+	for _, c := range []struct {
+		how    string
+		end    func(caller *os.Process)
+		said   string
+		status int
+	}{
+		{"SIGINT", func(p *os.Process) { p.Signal(syscall.SIGINT) }, "loam: interrupted\n", 130},
+		{"loam stop", func(*os.Process) { g.prints("a\n", "stop", "-t", "0", "a") }, "loam: terminated\n", 143},
+		{"SIGKILL", func(p *os.Process) { p.Kill() }, "", -1},
+	} {
 		os.Remove(built)
-		cmd := g.loam("run", "--platform", "process", "--net", "none", "-d", file)
+		cmd := g.loam("run", "--platform", "process", "--net", "none", "-d", "--name", "a", file)
 		cmd.Env = append(cmd.Env, "PATH="+folder+":"+os.Getenv("PATH"))
 		errs, err := os.Create(filepath.Join(folder, "errors"))
 		if err != nil {
@@ -328,11 +337,12 @@ func TestInterruptedDetachedGuest(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.eventually("the build runs", func() bool { _, err := os.Stat(built); return err == nil })
-		cmd.Process.Signal(s)
+		c.end(cmd.Process)
 		cmd.Wait()
 		errs.Close()
-		if said, _ := os.ReadFile(errs.Name()); s == syscall.SIGINT && (string(said) != "loam: interrupted\n" || cmd.ProcessState.ExitCode() != 130) {
-			t.Errorf("status %d, %s", cmd.ProcessState.ExitCode(), said)
+		said, _ := os.ReadFile(errs.Name())
+		if status := cmd.ProcessState.ExitCode(); status != c.status || c.said != "" && string(said) != c.said {
+			t.Errorf("%s: status %d, %s", c.how, status, said)
 		}
 		g.eventually("the list is empty", func() bool { return g.output("ps", "-aq") == "" })
 		g.empty()

@@ -77,6 +77,9 @@ func (g *Guest) Stop(ctx context.Context, patience time.Duration, kill syscall.S
 		return err
 	}
 	defer p.Close()
+	if g.State == Starting { // there is no program to kill yet, and the signal kill would end the loam command without order
+		patience = max(patience, killTime)
+	}
 	for _, step := range []struct {
 		signal syscall.Signal
 		wait   time.Duration
