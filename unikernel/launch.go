@@ -46,6 +46,7 @@ func launch(program string, o *Options, n *network) (status int, err error) {
 		return 0, errorf("try again, or use --platform vm", "%s cannot be started: %v", program, err)
 	}
 	n.handedOver()
+	o.started()
 	done := make(chan struct{})
 	go forward(p, signals, shared, done)
 	ws, err := p.Wait()
@@ -181,8 +182,13 @@ func environment(base, changes []string, c guest.Config) []string {
 // them: the terminal sends them to both processes.
 var forwarded = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1,
-	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH,
+	syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGWINCH, KillSignal,
 }
+
+// KillSignal ends the program of the process that receives it, as SIGKILL would: Run returns 128 + 9. So this process can
+// end in order and restore the terminal, which it cannot if it receives SIGKILL itself. Before the program has started, the
+// signal ends this process. It is the last real-time signal, which Linux itself never sends.
+const KillSignal = syscall.Signal(64)
 
 // forward forwards signals to the program until the channel done is closed.
 //
@@ -195,6 +201,9 @@ func forward(p *sandbox.Process, signals <-chan os.Signal, shared bool, done <-c
 		case s := <-signals:
 			if shared && fromTerminal(s) && (s == syscall.SIGHUP || sharesTerminal()) {
 				continue
+			}
+			if s == KillSignal {
+				s = syscall.SIGKILL
 			}
 			p.Signal(s.(syscall.Signal)) // Signal fails only if the process has ended
 		case <-done:

@@ -99,7 +99,7 @@ func launchMachine(program string, o *Options, n *network) (status int, err erro
 	n.shared = nil
 	status, err = m.run(context.Background(), streams{
 		in: os.Stdin, out: os.Stdout, errors: os.Stderr, results: n.results, together: n.config.Ordered, signals: true,
-		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr),
+		keys: terminalOf(os.Stdin, os.Stdout, os.Stderr), started: o.started,
 	})
 	if err != nil {
 		return 0, errorf("try --platform process", "%v", err)

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -264,6 +265,7 @@ type streams struct {
 	together    bool     // out and errors are the same file, so that the order of output must be kept
 	signals     bool
 	keys        io.Reader // reads the terminal; nil: the program has none
+	started     func()    // called at the kernel's first request for the time; nil: not needed
 }
 
 // run runs QEMU until it ends or ctx ends, and returns the program's exit status.
@@ -289,14 +291,15 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	done := make(chan struct{})
 	// takeQuestions sends, serial.loop receives; if it is full, another request for the time is already pending
 	times := make(chan struct{}, 1)
-	go serial{m.signals, cmd.Process.Kill, serialTime}.loop(incoming, times, done)
+	var killed atomic.Bool // KillSignal has arrived
+	go serial{m.signals, cmd.Process.Kill, serialTime, &killed}.loop(incoming, times, done)
 	var last lastByte
 	var copying sync.WaitGroup
 	copying.Go(func() { io.Copy(s.out, m.output) })
 	kernel := newPort(m.errors, s.errors)
 	copying.Go(kernel.copy)
 	copying.Go(func() { io.Copy(&last, m.control) })
-	copying.Go(func() { takeQuestions(m.time, times) })
+	copying.Go(func() { takeQuestions(m.time, times, s.started) })
 	if m.channel != nil {
 		terminals := &terminals{}
 		defer terminals.restore()
@@ -314,6 +317,9 @@ func (m *monitor) run(ctx context.Context, s streams) (status int, err error) {
 	copying.Wait()
 	if last.there {
 		return int(last.value), nil
+	}
+	if killed.Load() {
+		return 128 + int(syscall.SIGKILL), nil
 	}
 	if err == nil {
 		err = errors.New("it ended")
@@ -360,12 +366,17 @@ func (c *complaints) text() string {
 }
 
 // takeQuestions reads the kernel's requests for the current time until the kernel ends. Requests that
-// arrive before an answer share one answer.
-func takeQuestions(questions io.Reader, times chan<- struct{}) {
+// arrive before an answer share one answer. It calls the function started, if not nil, at the first request, which the kernel
+// makes before it starts the program.
+func takeQuestions(questions io.Reader, times chan<- struct{}, started func()) {
 	room := make([]byte, 4096)
 	for {
 		if _, err := questions.Read(room); err != nil {
 			return
+		}
+		if started != nil {
+			started()
+			started = nil
 		}
 		select {
 		case times <- struct{}{}:
@@ -379,6 +390,7 @@ type serial struct {
 	to       *os.File
 	kill     func() error  // kills QEMU
 	patience time.Duration // how long a write waits for a kernel that does not read the port
+	killed   *atomic.Bool  // set when KillSignal has arrived; nil: it does not arrive
 }
 
 // serialTime is the default patience.
@@ -390,6 +402,11 @@ func (s serial) loop(incoming <-chan os.Signal, times <-chan struct{}, done <-ch
 	for {
 		select {
 		case sig := <-incoming:
+			if sig == KillSignal {
+				s.killed.Store(true)
+				s.kill() // kill fails only if QEMU has ended
+				continue
+			}
 			if s.write([]byte{byte(sig.(syscall.Signal))}) == nil {
 				continue
 			}

@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -78,15 +80,47 @@ func TestFloodAndSIGTERM(t *testing.T) {
 	defer theirs.Close()
 	killed := make(chan struct{}, 8)
 	incoming, times, done, ended := make(chan os.Signal, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond}
+	s := serial{ours, func() error { killed <- struct{}{}; return nil }, 10 * time.Millisecond, nil}
 	go func() { s.loop(incoming, times, done); close(ended) }()
-	go takeQuestions(&endless{until: done}, times)
+	go takeQuestions(&endless{until: done}, times, nil)
 	for s.write(make([]byte, 4096)) == nil { // until the serial port's buffer is full
 	}
 	incoming <- syscall.SIGTERM
 	<-killed
 	close(done)
 	<-ended
+}
+
+// KillSignal kills the machine at once, and is not forwarded to its kernel.
+func TestKillSignal(t *testing.T) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.Close()
+	incoming, done := make(chan os.Signal, 1), make(chan struct{})
+	var killed atomic.Bool
+	s := serial{theirs, func() error { close(done); return nil }, time.Minute, &killed}
+	incoming <- KillSignal
+	s.loop(incoming, nil, done)
+	theirs.Close()
+	if sent, err := io.ReadAll(ours); len(sent) > 0 || err != nil || !killed.Load() {
+		t.Errorf("the kernel receives %v, %v; killed is %v", sent, err, killed.Load())
+	}
+}
+
+// Started is called once, at the first request for the time.
+func TestStartedByFirstQuestion(t *testing.T) {
+	calls := 0
+	times := make(chan struct{}, 1)
+	takeQuestions(strings.NewReader(""), times, func() { calls++ })
+	if calls != 0 {
+		t.Errorf("%d calls without a request", calls)
+	}
+	takeQuestions(iotest.OneByteReader(strings.NewReader("\x00\x00")), times, func() { calls++ })
+	if calls != 1 {
+		t.Errorf("%d calls for two requests", calls)
+	}
 }
 
 // endless reads bytes until a channel is closed.

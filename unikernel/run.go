@@ -64,6 +64,10 @@ type Options struct {
 	// Terminal says whether a Linux program gets a terminal of its own.
 	Terminal TerminalUse
 
+	// Started is called once, if not nil, when the program's process has started, or when the kernel of its virtual
+	// machine runs. Run waits for its return.
+	Started func()
+
 	linux   bool // the target is a Linux program (an ELF file)
 	results results
 
@@ -137,6 +141,13 @@ func checkTest(program string) error {
 		return errorf("leave out what defines it", "%s is not started: %v", filepath.Base(program), c)
 	}
 	return err
+}
+
+// started calls Options.Started.
+func (o *Options) started() {
+	if o.Started != nil {
+		o.Started()
+	}
 }
 
 // queues returns the number of device queues that the guest uses. A process uses one and leaves scheduling

@@ -23,6 +23,12 @@ func (i interruption) Is(target error) bool { return target == context.Canceled 
 // status returns the exit status that shells report for a process that the signal has ended.
 func (i interruption) status() int { return 128 + int(i) }
 
+// signal returns the signal.
+func (i interruption) signal() syscall.Signal { return syscall.Signal(i) }
+
+// endThis sends this process SIGTERM, as another process would.
+func endThis() { syscall.Kill(os.Getpid(), syscall.SIGTERM) }
+
 // untilInterrupted returns a context that is canceled on SIGINT and SIGTERM, with an interruption as its cause.
 // stop restores the default handling of these signals.
 func untilInterrupted() (ctx context.Context, stop func()) {

@@ -1,6 +1,7 @@
 // Command loam runs Go programs on Loam, a kernel written in Go.
 //
 //	loam run -p 8080:80 ./server    run an unmodified program on its own network
+//	loam ps                         list running guests; logs, stop, wait and rm take their names
 //	loam build -o web.elf ./server  build a file that QEMU boots
 //	loam test -run Fetch ./...      run go test, with the tests on Loam
 //	loam doctor                     show what this machine supports and what is missing
@@ -111,7 +112,7 @@ func newRoot() *cobra.Command {
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(wrongFlag)
-	root.AddCommand(newRun(), newBuild(), newTest(), newExec(), newDoctor(), newBench(), newDisk(), newGenCommand(), newVersion())
+	root.AddCommand(newRun(), newPs(), newLogs(), newStop(), newRm(), newWait(), newBuild(), newTest(), newExec(), newDoctor(), newBench(), newDisk(), newGenCommand(), newVersion())
 	return root
 }
 
@@ -124,6 +125,9 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	do := "see " + cmd.CommandPath() + " --help"
 	if program := cmd.Flags().Arg(0); cmd.Name() == "run" && program != "" {
 		do = "put the program's arguments behind --: loam run " + program + " -- ARGS"
+	}
+	if cmd.Name() == "run" && strings.HasPrefix(err.Error(), "unknown shorthand flag: 'i'") && cmd.Flags().Arg(0) == "" {
+		do = "leave it out: a program has the standard input of loam run, and with -d an empty one"
 	}
 	return &usageError{err.Error(), do}
 }

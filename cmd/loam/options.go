@@ -38,6 +38,10 @@ type runFlags struct {
 
 	entrypoint optional
 
+	name   string
+	named  bool // --name was given
+	detach bool
+
 	user     string
 	net      string
 	loopback bool
@@ -51,6 +55,7 @@ type runFlags struct {
 
 func (f *runFlags) register(cmd *cobra.Command) {
 	f.registerShared(cmd, runMemory)
+	f.registerGuest(cmd)
 	cmd.Flags().StringArrayVar(&f.disks, "disk", nil, "give the program a disk, the image `FILE[:/DIR][:ro|:snapshot]`: its ext4 file system is mounted at /DIR, or without /DIR the disk is /dev/vda; in a virtual machine, nvme:FILE is /dev/nvme0n1 and ahci:FILE is /dev/sda (repeat for more)")
 	cmd.Flags().StringVar(&f.diskSize, "disk-size", "", "create images of --disk that do not exist, with this `SIZE` in M or G")
 	cmd.Flags().StringVarP(&f.option, "option", "o", "", "for all disks and for a root that is an image, `ro|snapshot`: they are never written, or changes are kept in memory until the program ends")
@@ -197,6 +202,9 @@ func (f *runFlags) options(program string, args []string) (unikernel.Options, er
 	if err := f.setRoot(&o); err != nil {
 		return o, err
 	}
+	if err := f.checkGuest(); err != nil {
+		return o, err
+	}
 	return o, f.checkProgram()
 }
 
@@ -214,6 +222,32 @@ func (f *runFlags) setRoot(o *unikernel.Options) error {
 	o.Root, o.RootShared, o.RootNoCache = dir, true, v.noCache
 	return nil
 }
+
+// registerGuest registers the flags that concern the list of guests (guest.go).
+func (f *runFlags) registerGuest(cmd *cobra.Command) {
+	cmd.Flags().Var(&guestName{f}, "name", "give the guest a `NAME`, by which loam ps, stop, logs, wait and rm know it (default: the program's, with a random number)")
+	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "run the guest in the background: print its name when it has started, and store its output for loam logs; its standard input is empty")
+}
+
+// guestName is the flag --name. It distinguishes an empty name from none.
+type guestName struct{ *runFlags }
+
+// String implements pflag.Value.
+func (n *guestName) String() string {
+	if n.runFlags == nil {
+		return ""
+	}
+	return n.name
+}
+
+// Set implements pflag.Value.
+func (n *guestName) Set(s string) error {
+	n.name, n.named = s, true
+	return nil
+}
+
+// Type implements pflag.Value.
+func (n *guestName) Type() string { return "string" }
 
 // checkProgram checks the flags that describe how the program starts.
 func (f *runFlags) checkProgram() error {

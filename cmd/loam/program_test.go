@@ -28,7 +28,13 @@ import (
 var loamFolder string
 
 func TestMain(m *testing.M) {
+	list, err := os.MkdirTemp("", "loam-guests-") // the folder of running guests is not the user's
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("XDG_RUNTIME_DIR", list)
 	status := m.Run()
+	os.RemoveAll(list)
 	if loamFolder != "" {
 		os.RemoveAll(loamFolder)
 	}

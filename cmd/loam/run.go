@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"loam/unikernel"
+	"loam/unikernel/detach"
 )
 
 func newRun() *cobra.Command {
@@ -34,7 +36,11 @@ COMMAND may be left out.
 If QEMU is installed, the program runs in a virtual machine on Loam's kernel, with
 KVM if a guest boots under it (tried once and remembered). Otherwise it runs as a
 confined process. One line on standard error says which, and why. --platform vm
-and --platform process choose, and print nothing.`,
+and --platform process choose, and print nothing.
+
+The guest is in the list of "loam ps" until it ends. With -d it runs in the background:
+run returns when the program has started, or prints why it does not start. Its exit status is kept for
+"loam ps -a" and "loam wait", and its output for "loam logs", until "loam rm".`,
 		Example: `  loam run ./server                              a folder; nothing can connect to the program
   loam run -p 8080:80 ./server                   port 80 of the program is 127.0.0.1:8080
   loam run -e LEVEL=debug main.go -- -v          with an environment and arguments
@@ -46,23 +52,30 @@ and --platform process choose, and print nothing.`,
   loam run /usr/bin/redis-server -- --save ''    a Linux program
   loam run --root ./debian -m 1G /bin/bash       a Linux program with a root folder of its own
   loam run --root redis.tar -m 1G -p 6379:6379   the program that an image of a container names
+  loam run -d --name web -p 8080:80 ./server     in the background; loam logs, loam stop and loam rm take the name
   loam run --pcap all.pcapng ./server            writes every packet to a file for Wireshark`,
 		Args: oneProgram,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, args := splitProgram(cmd, args)
+			background := detach.Child()
 			u, err := f.options(program, args)
 			if err != nil {
 				return err
+			}
+			if f.detach && background == nil {
+				return startDetached(cmd.Context(), cmd.OutOrStdout())
 			}
 			if err := f.withPlatform(cmd.Context(), &u, cmd.ErrOrStderr()); err != nil {
 				return err
 			}
 			u.Target.Flags = passed.given
 			if isTerminal(os.Stderr) {
-				u.Slow = func() { fmt.Fprintln(os.Stderr, "loam: building", program) }
+				u.Slow = func() { fmt.Fprintln(cmd.ErrOrStderr(), "loam: building", program) }
+			}
+			if isTerminal(os.Stderr) && background == nil {
 				u.Network.Refused = refusal(os.Stderr)
 			}
-			return ended(unikernel.Run(cmd.Context(), u))
+			return f.runListed(cmd, u, cmp.Or(program, f.root), background)
 		},
 	}
 	f.register(cmd)

@@ -187,6 +187,8 @@ const layers = `
 	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
+	NONE < unikernel/registry; # the list of running guests
+	NONE < unikernel/detach; # a command that continues in the background
 
 	# The packet engine: methods to send by, and what drives them. Nothing below
 	# knows of it.
@@ -207,7 +209,7 @@ const layers = `
 
 	# The tool.
 	NONE < internal/machine;
-	unikernel/cost, internal/machine, gen/bench, gen/control, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
+	unikernel/cost, unikernel/registry, unikernel/detach, internal/machine, gen/bench, gen/control, gen/plan, gen/replay, gen/rfc2544, gen/probe/session < cmd/loam;
 
 	# Programs that know nothing of Loam.
 	NONE < examples/web, examples/echo, unikernel/cost/calls;
@@ -253,11 +255,13 @@ var modules = map[string][]string{
 	"gen/show":          {"charm.land/bubbletea/v2", "github.com/prometheus/client_golang", "gonum.org/v1/plot"},
 	"gen/sink":          {"github.com/HdrHistogram/hdrhistogram-go"},
 
-	"fs/ninep/server":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
-	"internal/chart":    {"gonum.org/v1/plot"},
-	"internal/netns":    {"golang.org/x/sys/unix"},
-	"unikernel/rootfs":  {"github.com/klauspost/compress/zstd"},
-	"unikernel/sandbox": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
+	"fs/ninep/server":    {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
+	"internal/chart":     {"gonum.org/v1/plot"},
+	"internal/netns":     {"golang.org/x/sys/unix"},
+	"unikernel/detach":   {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
+	"unikernel/registry": {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
+	"unikernel/rootfs":   {"github.com/klauspost/compress/zstd"},
+	"unikernel/sandbox":  {"golang.org/x/sys/unix"}, // part of the loam command, not of a guest
 
 	// Packages for devices of the host. They are not part of a guest.
 	"internal/debian/first": {"golang.org/x/sys/unix"},

@@ -27,6 +27,8 @@ var asksTheHost = map[string]string{
 	"unikernel/cost/":     "a program that knows nothing of Loam",
 	"unikernel/image/":    "makes files on the host; its testdata is a program",
 	"unikernel/overlay/_": "compiled into packages runtime and syscall, which import nothing of ours",
+	"unikernel/detach/":   "starts the loam command again, on the host",
+	"unikernel/registry/": "files and processes of the host, in the loam command",
 	"unikernel/sandbox/":  "starts processes on the host",
 	"unikernel/testdata/": "programs that know nothing of Loam",
 	"usernet/":            "the gateway runs on the host",

@@ -58,6 +58,7 @@ func newShell(t *testing.T, dir string) *shell {
 	s := &shell{t: t, in: in, out: bufio.NewReader(r), temp: temp}
 	t.Cleanup(func() {
 		s.endServer()
+		s.run(`[ ! -d "$XDG_RUNTIME_DIR/loam" ] || loam ps -aq | xargs -r loam rm -f`) // guests of a failed test run on otherwise
 		in.Close()
 		cmd.Wait()
 		r.Close()
@@ -83,7 +84,7 @@ func environment(t *testing.T, temp string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(env, "XDG_CACHE_HOME="+cache)
+	return append(env, "XDG_CACHE_HOME="+cache, "XDG_RUNTIME_DIR="+temp)
 }
 
 // run runs a command in the shell and returns its output and its exit status.

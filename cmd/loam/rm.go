@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"loam/unikernel/registry"
+)
+
+func newRm() *cobra.Command {
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "rm [flags] NAME...",
+		Short: "Remove guests that have ended, with their output",
+		Args:  atLeast(1, 0, "NAME..."),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return onGuests(cmd, guestNames(args), func(r *registry.Registry, name string) (string, error) {
+				return name, removeGuest(cmd, r, name, force)
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&force, "force", "f", false, "kill guests that run")
+	return cmd
+}
+
+// removeGuest removes a guest. If force is set, it kills the guest first. A guest in the foreground removes itself at its
+// end.
+func removeGuest(cmd *cobra.Command, r *registry.Registry, name string, force bool) error {
+	if !force {
+		return r.Remove(cmd.Context(), name)
+	}
+	g, err := r.Find(name)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	if err := stopGuest(cmd, r, name, 0); err != nil {
+		return err
+	}
+	if !g.Detached {
+		return nil
+	}
+	return r.Remove(cmd.Context(), name)
+}
