@@ -53,6 +53,15 @@ func (f *File) MemoryAlignment() int {
 	return 1
 }
 
+// AtEnd reports whether a regular file has no content at an offset, or at Current, and after it.
+func (f *File) AtEnd(offset int64) bool {
+	if offset == Current {
+		offset = f.offset.Load()
+	}
+	a := f.Attr()
+	return a.Mode.Type() == Regular && offset >= a.Size
+}
+
 // Current is the offset of Transfer that selects the current offset of the file.
 const Current = -1
 

@@ -301,9 +301,9 @@ func (p *Process) maySetFlags(o *file.Description, flags int) Errno {
 	return 0
 }
 
-// CheckMemory checks an address of the caller's memory for a read or write of fd with O_DIRECT. Errors: EINVAL.
-func (p *Process) CheckMemory(fd int, address uint64) Errno {
-	if p.direct.Load() && p.fds.Get(fd).Misaligned(address) {
+// CheckMemory checks an address of the caller's memory for a read or write of fd with O_DIRECT, at an offset or at fs.Current. Errors: EINVAL.
+func (p *Process) CheckMemory(fd int, address uint64, offset int64, write bool) Errno {
+	if p.direct.Load() && p.fds.Get(fd).Misaligned(address, offset, write) {
 		return linux.EINVAL
 	}
 	return 0

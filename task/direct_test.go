@@ -281,6 +281,29 @@ func TestDirectMemory(t *testing.T) {
 	})
 }
 
+// As on Linux, a direct read at the end of the file needs no alignment: neither its memory, its offset nor its length. After a
+// read of the last part of a sector, `dd iflag=direct,fullblock` makes such a read.
+func TestDirectEnd(t *testing.T) {
+	runOnDisk(t, func(u *user, d *slowDisk) {
+		fd := directFile(t, u)
+		const size, rest = mem.PageSize + 700, mem.PageSize - 700
+		is(t, "ftruncate", u.call(linux.SYS_FTRUNCATE, fd, size), 0)
+		is(t, "first page", u.call(linux.SYS_READ, fd, buffer, mem.PageSize), mem.PageSize)
+		is(t, "last bytes", u.call(linux.SYS_READ, fd, buffer, mem.PageSize), 700)
+		is(t, "read", u.call(linux.SYS_READ, fd, buffer+700, rest), 0)
+		is(t, "read of one byte", u.call(linux.SYS_READ, fd, buffer+1, 1), 0)
+		is(t, "pread64", u.call(linux.SYS_PREAD64, fd, buffer+1, rest, size), 0)
+		is(t, "pread64 far behind the end", u.call(linux.SYS_PREAD64, fd, buffer+1, rest, 1<<40), 0)
+		u.store(dataAt+256, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, buffer+1), rest))
+		is(t, "readv", u.call(linux.SYS_READV, fd, dataAt+256, 1), 0)
+		is(t, "preadv", u.call(linux.SYS_PREADV, fd, dataAt+256, 1, size), 0)
+		is(t, "pread64 before the end", u.call(linux.SYS_PREAD64, fd, buffer+1, rest, mem.PageSize), failed(linux.EINVAL))
+		is(t, "preadv before the end", u.call(linux.SYS_PREADV, fd, dataAt+256, 1, mem.PageSize), failed(linux.EINVAL))
+		is(t, "write at the end", u.call(linux.SYS_PWRITE64, fd, buffer+1, 512, 2*mem.PageSize), failed(linux.EINVAL))
+		exit(u, 0)
+	})
+}
+
 // With RWF_DSYNC or RWF_SYNC, pwritev2 returns after the content is on the disk, and the disk was flushed. For a pipe, the flags have
 // no effect.
 func TestWriteWithSync(t *testing.T) {

@@ -31,14 +31,14 @@ func read(c Caller, a Args) (uint64, linux.Errno) {
 			return c.readSmall(o, fd(a.A1), a.A2, scratch[:n])
 		}
 	}
-	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
+	return c.fill(fd(a.A1), a.A2, int(a.A3), fs.Current, func(b []byte) (int, linux.Errno) { return c.Process.ReadOpened(o, b) })
 }
 
 // readSmall implements read(2) into b, the buffer of a thread in ring 3, and copies it to the memory at addr.
 func (c Caller) readSmall(o *posix.Opened, fd int, addr uint64, b []byte) (uint64, linux.Errno) {
 	_, errno := c.Memory.Bytes(addr, len(b)) // checks the address
 	if errno == 0 {
-		errno = c.Process.CheckMemory(fd, addr)
+		errno = c.Process.CheckMemory(fd, addr, fs.Current, false)
 	}
 	if errno != 0 {
 		return 0, c.orClosed(fd, errno, (*file.Description).MayRead)
@@ -86,7 +86,7 @@ func pread(c Caller, a Args) (uint64, linux.Errno) {
 	if n, errno, ok := c.inPlace(c.Process.Opened(fd(a.A1)), a.A2, int(a.A3), int64(a.A4), false); ok {
 		return result(n, errno)
 	}
-	return c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
+	return c.fill(fd(a.A1), a.A2, int(a.A3), int64(a.A4), func(b []byte) (int, linux.Errno) { return c.Process.Pread(fd(a.A1), b, int64(a.A4)) })
 }
 
 // checkRange checks the offset of pread64(2) and pwrite64(2), and the end of the range: EINVAL. The descriptor, by a transfer
@@ -123,7 +123,7 @@ func readv(c Caller, a Args) (uint64, linux.Errno) {
 	if n, errno, ok := c.vectorInPlace(a, fs.Current, false); ok {
 		return result(n, errno)
 	}
-	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
+	return c.receiveVector(a, fs.Current, func(b []byte) (int, linux.Errno) {
 		if len(b) == 0 {
 			return 0, c.Process.MayRead(fd(a.A1))
 		}
@@ -163,7 +163,7 @@ func preadv(c Caller, a Args) (uint64, linux.Errno) {
 	if n, errno, ok := c.vectorInPlace(a, int64(a.A4), false); ok {
 		return result(n, errno)
 	}
-	return c.receiveVector(a, func(b []byte) (int, linux.Errno) {
+	return c.receiveVector(a, int64(a.A4), func(b []byte) (int, linux.Errno) {
 		n, errno := c.Process.Pread(fd(a.A1), b, int64(a.A4))
 		if len(b) == 0 && errno == linux.EISDIR {
 			return 0, 0 // unlike pread64(2), preadv(2) of no bytes does not read a folder
@@ -516,7 +516,7 @@ func vmsplice(c Caller, a Args) (uint64, linux.Errno) {
 			return n, errno
 		})
 	}
-	return c.receiveVector(a, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
+	return c.receiveVector(a, fs.Current, func(b []byte) (int, linux.Errno) { return c.Process.ReadNow(fd(a.A1), b, flags) })
 }
 
 // moved reads the offsets stored at two addresses (in and out), calls f with them, and
@@ -561,7 +561,7 @@ func (c Caller) pipe(addr uint64, flags int) (uint64, linux.Errno) {
 }
 
 func getdents64(c Caller, a Args) (uint64, linux.Errno) {
-	return c.fill(fd(a.A1), a.A2, unsigned(a.A3), func(b []byte) (int, linux.Errno) { return c.Process.Getdents(fd(a.A1), b) })
+	return c.fill(fd(a.A1), a.A2, unsigned(a.A3), fs.Current, func(b []byte) (int, linux.Errno) { return c.Process.Getdents(fd(a.A1), b) })
 }
 
 func lseek(c Caller, a Args) (uint64, linux.Errno) {

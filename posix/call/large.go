@@ -32,7 +32,7 @@ func (c Caller) large(a Args, offset int64, write bool) (done int, errno linux.E
 		return 0, 0, false
 	}
 	o := c.Process.Opened(fd(a.A1))
-	if o == nil || o.PathOnly() || !o.HasOffsets() || o.Misaligned(a.A2) {
+	if o == nil || o.PathOnly() || !o.HasOffsets() || o.Misaligned(a.A2, offset, write) {
 		return 0, 0, false
 	}
 	if write && !o.MayWrite() || !write && !o.MayRead() {

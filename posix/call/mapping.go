@@ -56,7 +56,7 @@ func (c Caller) mapCopy(a Args) (uint64, linux.Errno) {
 // end of the file.
 func (c Caller) readFile(addr uint64, n, fd int, offset int64) linux.Errno {
 	for done := 0; done < n; {
-		got, errno := c.fill(fd, addr+uint64(done), n-done, func(b []byte) (int, linux.Errno) {
+		got, errno := c.fill(fd, addr+uint64(done), n-done, offset+int64(done), func(b []byte) (int, linux.Errno) {
 			return c.Process.Pread(fd, b, offset+int64(done))
 		})
 		if errno != 0 || got == 0 {

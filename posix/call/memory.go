@@ -143,11 +143,11 @@ func parse[T any](c Caller, addr uint64, size int, decode func(b []byte) T) (T, 
 }
 
 // fill calls read with the memory at addr, or with a buffer that it then copies there.
-// The function read stores up to n bytes from the descriptor fd.
-func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+// The function read stores up to n bytes from the descriptor fd, read at an offset or at fs.Current.
+func (c Caller) fill(fd int, addr uint64, n int, offset int64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
-		errno = c.Process.CheckMemory(fd, addr)
+		errno = c.Process.CheckMemory(fd, addr, offset, false)
 	}
 	switch {
 	case errno != 0:
@@ -169,7 +169,7 @@ func (c Caller) fill(fd int, addr uint64, n int, read func([]byte) (int, linux.E
 func (c Caller) drain(fd int, addr uint64, n int, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	b, errno := c.buffer(addr, n)
 	if errno == 0 && n > 0 {
-		errno = c.Process.CheckMemory(fd, addr)
+		errno = c.Process.CheckMemory(fd, addr, fs.Current, true)
 	}
 	switch {
 	case errno != 0:

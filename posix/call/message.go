@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"loam/abi/linux"
+	"loam/fs"
 	"loam/posix"
 	"loam/posix/socket"
 )
@@ -30,7 +31,7 @@ func recvfrom(c Caller, a Args) (uint64, linux.Errno) {
 	}
 	flags := number(a.A4)
 	var r posix.Received
-	_, errno := c.fill(fd(a.A1), a.A2, int(a.A3), func(b []byte) (n int, errno linux.Errno) {
+	_, errno := c.fill(fd(a.A1), a.A2, int(a.A3), fs.Current, func(b []byte) (n int, errno linux.Errno) {
 		r, errno = c.Process.Recv(fd(a.A1), b, flags)
 		return r.N, errno
 	})

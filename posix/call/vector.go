@@ -1,6 +1,9 @@
 package call
 
-import "loam/abi/linux"
+import (
+	"loam/abi/linux"
+	"loam/fs"
+)
 
 // Vectors of buffers: readv(2), writev(2) and struct msghdr.
 
@@ -131,8 +134,8 @@ func (v vector) each(off, n int, f func(at int, addr uint64, n int) linux.Errno)
 }
 
 // argument decodes the vector of a call such as readv(2): descriptor in a.A1, address in a.A2, length in a.A3. b is the
-// caller's memory itself if the vector has one buffer that needs no copy.
-func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linux.Errno) {
+// caller's memory itself if the vector has one buffer that needs no copy. The call reads or writes at an offset or at fs.Current.
+func (c Caller) argument(a Args, few *fewPieces, offset int64, write bool) (v vector, b []byte, errno linux.Errno) {
 	if errno = c.opened(fd(a.A1)); errno != 0 {
 		return v, nil, errno
 	}
@@ -140,7 +143,7 @@ func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linu
 		return v, nil, errno
 	}
 	for _, e := range v {
-		if errno = c.Process.CheckMemory(fd(a.A1), e.Base|e.Len); errno != 0 && e.Len > 0 {
+		if errno = c.Process.CheckMemory(fd(a.A1), e.Base|e.Len, offset, write); errno != 0 && e.Len > 0 {
 			return v, nil, errno
 		}
 	}
@@ -148,10 +151,11 @@ func (c Caller) argument(a Args, few *fewPieces) (v vector, b []byte, errno linu
 	return v, b, errno
 }
 
-// receiveVector calls read once and distributes the bytes to the vector at a.A2. It receives at most largeLoan bytes.
-func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
+// receiveVector calls read once and distributes the bytes to the vector at a.A2. It receives at most largeLoan bytes. The function
+// read reads at an offset or at fs.Current.
+func (c Caller) receiveVector(a Args, offset int64, read func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	var few fewPieces
-	v, b, errno := c.argument(a, &few)
+	v, b, errno := c.argument(a, &few, offset, false)
 	switch {
 	case errno != 0:
 		return fail(errno)
@@ -170,7 +174,7 @@ func (c Caller) receiveVector(a Args, read func([]byte) (int, linux.Errno)) (uin
 // sendVector writes the vector at a.A2 to a stream, buffer by buffer, until a write is partial.
 func (c Caller) sendVector(a Args, write func([]byte) (int, linux.Errno)) (uint64, linux.Errno) {
 	var few fewPieces
-	v, b, errno := c.argument(a, &few)
+	v, b, errno := c.argument(a, &few, fs.Current, true)
 	switch {
 	case errno != 0:
 		return fail(errno)
