@@ -130,9 +130,9 @@ func TestImageCards(t *testing.T) {
 	if err := BuildImage(t.Context(), Target{Args: []string{"../examples/web"}}, nil, image); err != nil {
 		t.Fatal(err)
 	}
-	for _, card := range []string{"e1000e", "e1000"} {
+	for card, model := range map[string]string{"e1000e": "q35", "e1000": "pc"} {
 		host := freePort(t)
-		machine := exec.Command(qemu, "-machine", "q35", "-accel", "tcg", "-cpu", "max", "-m", "256M", "-display", "none", "-nodefaults",
+		machine := exec.Command(qemu, "-machine", model, "-accel", "tcg", "-cpu", "max", "-m", "256M", "-display", "none", "-nodefaults",
 			"-no-reboot", "-nic", fmt.Sprintf("user,model=%s,hostfwd=tcp:127.0.0.1:%d-:8080", card, host.Port()), "-kernel", image)
 		if err := machine.Start(); err != nil {
 			t.Fatal(err)
