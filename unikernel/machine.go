@@ -76,8 +76,6 @@ func (m *MachineConfig) check() error {
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
 	case m.Card != CardVirtio && m.Card != CardE1000e && m.Card != CardE1000:
 		return errorf("use virtio, e1000e or e1000", "there is no network card %q", m.Card)
-	case m.Card == CardE1000 && m.Model != "pc": // the card has only an interrupt line, whose number the kernel knows only on pc
-		return errorf("use --machine pc", "a network card e1000 has no interrupts on %s", m.Model)
 	case m.Card != CardVirtio && m.Model == "microvm":
 		return errorf("use --machine q35", "microvm has no bus for a network card %s", m.Card)
 	}

@@ -69,7 +69,8 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	if c.Emulator.Accelerator == KVM { // with TCG, the processor's random numbers have the same source as the device's
 		m.args = append(m.args, "-device", virtio("rng", c.Model))
 	}
-	if c.Model != "microvm" && c.Emulator.Firmware != "" {
+	// The fast firmware connects no interrupt lines, and e1000 has nothing else.
+	if c.Model != "microvm" && c.Emulator.Firmware != "" && c.Card != CardE1000 {
 		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
