@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -112,18 +113,60 @@ func testButton(t *testing.T, machine MachineConfig) {
 // A web server runs under some load in the minimum of memory and in 8 GiB.
 func TestMachineServes(t *testing.T) {
 	for _, memory := range []uint64{minMemory, 8 << 30} {
-		t.Run(strconv.FormatUint(memory>>20, 10)+"M", func(t *testing.T) { testServes(t, memory) })
+		t.Run(strconv.FormatUint(memory>>20, 10)+"M", func(t *testing.T) { testServes(t, MachineConfig{Memory: memory, CPUs: 2}) })
 	}
 }
 
-func testServes(t *testing.T, memory uint64) {
+// The web server also runs with network cards of Intel.
+func TestIntelCards(t *testing.T) {
+	for card, model := range map[string]string{CardE1000e: "q35", CardE1000: "pc"} {
+		t.Run(card, func(t *testing.T) { testServes(t, MachineConfig{CPUs: 2, Model: model, Card: card}) })
+	}
+}
+
+// An image finds its card by itself, without a configuration.
+func TestImageCards(t *testing.T) {
+	image := filepath.Join(t.TempDir(), "web.elf")
+	if err := BuildImage(t.Context(), Target{Args: []string{"../examples/web"}}, nil, image); err != nil {
+		t.Fatal(err)
+	}
+	for card, model := range map[string]string{"e1000e": "q35", "e1000": "pc"} {
+		host := freePort(t)
+		machine := exec.Command(qemu, "-machine", model, "-accel", "tcg", "-cpu", "max", "-m", "256M", "-display", "none", "-nodefaults",
+			"-no-reboot", "-nic", fmt.Sprintf("user,model=%s,hostfwd=tcp:127.0.0.1:%d-:8080", card, host.Port()), "-kernel", image)
+		if err := machine.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1) // the goroutine sends once
+		go func() { ended <- machine.Wait() }()
+		tick := time.NewTicker(50 * time.Millisecond)
+		for served := false; !served; {
+			if r, err := http.Get(fmt.Sprintf("http://%s/bytes/100000", host)); err == nil {
+				n, _ := io.Copy(io.Discard, r.Body)
+				r.Body.Close()
+				served = n == 100_000
+			}
+			select {
+			case err := <-ended:
+				t.Fatalf("%s: the machine ended: %v", card, err)
+			case <-tick.C:
+			}
+		}
+		tick.Stop()
+		machine.Process.Kill()
+		<-ended
+	}
+}
+
+func testServes(t *testing.T, config MachineConfig) {
 	host := freePort(t)
 	monitor := filepath.Join(t.TempDir(), "monitor")
+	config.Monitor = monitor
 	ended := make(chan error, 1) // never closed; the goroutine that runs the program sends its error once
 	go func() {
 		status, err := Run(t.Context(), Options{
 			Target:  Target{Args: []string{"../examples/web"}, Platform: Machine},
-			Machine: MachineConfig{Memory: memory, CPUs: 2, Monitor: monitor},
+			Machine: config,
 			Network: Network{Kind: UserNetwork, Forwards: []usernet.Forward{
 				{Proto: "tcp", Host: host, Guest: netip.AddrPortFrom(netip.Addr{}, 8080)},
 			}},

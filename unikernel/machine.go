@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type MachineConfig struct {
 	Memory uint64 // memory in bytes; 0: DefaultMemory
 	CPUs   int    // number of CPUs; 0: 1
 	Model  string // machine type for QEMU's -machine; empty: q35
+	// Card is the model of the network card: CardVirtio, CardE1000e or CardE1000; empty: CardVirtio.
+	Card string
 	// Emulator describes QEMU, and should be the result of FindEmulator. The zero value uses TCG and QEMU's own firmware.
 	Emulator Emulator
 	// Monitor is the path of a socket for QEMU's machine protocol (QMP); empty: none.
@@ -33,6 +36,13 @@ type MachineConfig struct {
 	// KeepRoot keeps QEMU running as root if this process is root. Without it, QEMU runs as sandbox.Nobody in that case.
 	KeepRoot bool
 }
+
+// Models of network cards, with QEMU's names for those of Intel.
+const (
+	CardVirtio = "virtio"
+	CardE1000e = "e1000e"
+	CardE1000  = "e1000"
+)
 
 // The default memory and the limits of a machine. Memory is in bytes.
 const (
@@ -54,9 +64,7 @@ func (m *MachineConfig) check() error {
 	if m.CPUs == 0 {
 		m.CPUs = 1
 	}
-	if m.Model == "" {
-		m.Model = "q35"
-	}
+	m.Model, m.Card = cmp.Or(m.Model, "q35"), cmp.Or(m.Card, CardVirtio)
 	switch _, err := exec.LookPath(qemu); {
 	case err != nil:
 		return errorf("install QEMU (Debian: apt-get install qemu-system-x86), or use --platform process", "there is no %s", qemu)
@@ -66,6 +74,10 @@ func (m *MachineConfig) check() error {
 		return errorf(fmt.Sprintf("give it 1 to %d", maxCPUs), "a machine cannot have %d CPUs", m.CPUs)
 	case m.Model != "q35" && m.Model != "pc" && m.Model != "microvm":
 		return errorf("use q35, pc or microvm", "there is no machine %q", m.Model)
+	case m.Card != CardVirtio && m.Card != CardE1000e && m.Card != CardE1000:
+		return errorf("use virtio, e1000e or e1000", "there is no network card %q", m.Card)
+	case m.Card != CardVirtio && m.Model == "microvm":
+		return errorf("use --machine q35", "microvm has no bus for a network card %s", m.Card)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,12 +65,13 @@ func newMonitor(c *MachineConfig, n *network) *monitor {
 	}
 	if n != nil && len(n.files) > 0 {
 		m.files, n.files = n.files, nil
-		m.addCard(c.Model, n.cable)
+		m.addCard(c, n.cable)
 	}
 	if c.Emulator.Accelerator == KVM { // with TCG, the processor's random numbers have the same source as the device's
 		m.args = append(m.args, "-device", virtio("rng", c.Model))
 	}
-	if c.Model != "microvm" && c.Emulator.Firmware != "" {
+	// The fast firmware connects no interrupt lines, and e1000 has nothing else.
+	if c.Model != "microvm" && c.Emulator.Firmware != "" && c.Card != CardE1000 {
 		m.args = append(m.args, "-bios", c.Emulator.Firmware)
 	}
 	if c.Model == "microvm" {
@@ -133,8 +135,13 @@ func (m *monitor) port(name string, number int) (*os.File, error) {
 }
 
 // addCard adds a network card that is connected to the inherited descriptors from 3 on.
-func (m *monitor) addCard(model string, c cable) {
-	card := virtio("net", model) + ",netdev=cable"
+func (m *monitor) addCard(config *MachineConfig, c cable) {
+	model := config.Model
+	card := virtio("net", model)
+	if config.Card == CardE1000e || config.Card == CardE1000 {
+		card = config.Card
+	}
+	card += ",netdev=cable"
 	if model != "microvm" {
 		card += ",romfile=" // no boot from the network: loading its ROM takes a fifth of the start time
 	}
@@ -142,7 +149,10 @@ func (m *monitor) addCard(model string, c cable) {
 		m.args = append(m.args, "-netdev", "stream,id=cable,server=off,addr.type=fd,addr.str=3", "-device", card)
 		return
 	}
-	card += fmt.Sprintf(",mac=%v,host_mtu=%d", c.mac, c.mtu)
+	card += fmt.Sprintf(",mac=%v", c.mac)
+	if cmp.Or(config.Card, CardVirtio) == CardVirtio {
+		card += fmt.Sprintf(",host_mtu=%d", c.mtu)
+	}
 	tap := "tap,id=cable,vhost=off,fd=3"
 	if c.queues > 1 {
 		var fds []string

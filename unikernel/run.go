@@ -16,6 +16,7 @@
 package unikernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -151,9 +152,10 @@ func (o *Options) started() {
 }
 
 // queues returns the number of device queues that the guest uses. A process uses one and leaves scheduling
-// to the host's kernel; a virtual machine uses one per CPU.
+// to the host's kernel; a virtual machine uses one per CPU with a virtio
+// network card, and one with other cards.
 func (o *Options) queues() int {
-	if o.Target.Platform == Machine {
+	if o.Target.Platform == Machine && cmp.Or(o.Machine.Card, CardVirtio) == CardVirtio {
 		return o.Machine.CPUs
 	}
 	return 1
@@ -170,6 +172,8 @@ func onNetwork(o *Options, build func() (program string, more []Volume, err erro
 		if err := o.Machine.check(); err != nil {
 			return 0, err
 		}
+	} else if o.Machine.Card != "" {
+		return 0, errorf("leave it out, or use --platform vm", "--nic: a process has no network card of model %s", o.Machine.Card)
 	}
 	images, err := openDisks(o)
 	if err != nil {

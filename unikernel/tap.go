@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 
+	"loam/link"
 	"loam/link/tap"
 	"loam/unikernel/guest"
 )
@@ -63,6 +64,6 @@ func (n *network) giveTap(o *Network) error {
 	}
 	l := &n.config.Links[0]
 	n.cable = cable{tap: true, queues: len(l.FDs), mtu: l.MTU, mac: l.MAC}
-	l.Kind, l.FDs, l.Offloads = guest.Card, nil, 0
+	l.Kind, l.FDs, l.Offloads = guest.Card, nil, link.OffloadTSO4|link.OffloadTSO6 // QEMU leaves the cutting of frames to the TAP device
 	return nil
 }

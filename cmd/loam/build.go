@@ -21,7 +21,7 @@ func newBuild() *cobra.Command {
 		Long: `Build builds a Go program as "loam run --platform vm" does, and writes it together
 with Loam's kernel into one file, which QEMU boots with -kernel. In such a machine
 the program has no arguments. Its output goes to the first serial port. The first
-virtio network card gets its address by DHCP. The program sees only the host's files
+virtio network card, or else the first e1000e or e1000 card, gets its address by DHCP. The program sees only the host's files
 that -v names, for example certificates. If the machine has the device
 isa-debug-exit, it ends when the program does, and QEMU's exit status is twice the
 program's plus one.`,

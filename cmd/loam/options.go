@@ -26,6 +26,7 @@ type runFlags struct {
 	memory   string
 	cpus     int
 	machine  string
+	nic      string
 	disks    []string
 	diskSize string
 	option   string
@@ -127,6 +128,7 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 	flags.StringVarP(&f.memory, "memory", "m", memory, "the memory of a virtual machine, `SIZE` in M or G")
 	flags.IntVar(&f.cpus, "cpus", 1, "the CPUs of a virtual machine, `N`")
 	flags.StringVar(&f.machine, "machine", "q35", "machine type of QEMU, `q35|pc|microvm`")
+	flags.StringVar(&f.nic, "nic", unikernel.CardVirtio, "the network card of a virtual machine, `virtio|e1000e|e1000`; the last two are models of Intel's")
 	flags.StringVar(&f.net, "net", "user", "the network, `user|tap:NAME|none`; user needs no privilege")
 	flags.BoolVar(&f.loopback, "host-loopback", false, "let the program reach servers on this host's own 127.0.0.1 and ::1, by the name host.loam.internal")
 	flags.StringSliceVar(&f.ips, "ip", nil, "with --net tap:NAME, the program's address and prefix, `CIDR`, one each of IPv4 and IPv6 (default: addresses from DHCP and IPv6 routers)")
@@ -140,7 +142,7 @@ func (f *runFlags) registerShared(cmd *cobra.Command, memory string) {
 // shared returns a command line with the flags of registerShared.
 func (f *runFlags) shared() []string {
 	args := []string{
-		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine,
+		"--platform=" + f.platform, "--memory=" + f.memory, "--cpus=" + strconv.Itoa(f.cpus), "--machine=" + f.machine, "--nic=" + f.nic,
 		"--net=" + f.net, "--pcap=" + f.pcap, "--host-loopback=" + strconv.FormatBool(f.loopback),
 		"--keep-root=" + strconv.FormatBool(f.keepRoot),
 	}
@@ -177,6 +179,9 @@ func (f *runFlags) options(program string, args []string) (unikernel.Options, er
 	case platformAuto, platformVM, platformProcess:
 	default:
 		return o, &usageError{fmt.Sprintf("there is no platform %q", f.platform), "use --platform auto, vm or process"}
+	}
+	if f.nic != unikernel.CardVirtio {
+		o.Machine.Card = f.nic
 	}
 	var err error
 	if f.platform != platformProcess {

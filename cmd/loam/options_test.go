@@ -82,6 +82,7 @@ func TestRunOptions(t *testing.T) {
 		{"--pcap all.pcapng .", options{Target: program("."), Network: network{Kind: unikernel.UserNetwork, Trace: "all.pcapng"}}},
 		{"--platform process --net none .", options{Target: program("."), Network: network{Kind: unikernel.NoNetwork}}},
 		{"--platform vm -m 2G --cpus 4 .", options{Target: program("."), Network: user, Machine: machine{Memory: 2 << 30, CPUs: 4, Model: "q35"}}},
+		{"--nic e1000e .", options{Target: program("."), Network: user, Machine: machine{Card: "e1000e"}}},
 		{"--machine microvm .", options{Target: program("."), Network: user, Machine: machine{Model: "microvm"}}},
 		{"--platform vm --disk d.img --disk e,f.img .", options{Target: program("."), Network: user, Disks: []unikernel.Disk{
 			{Kind: "virtio", File: "d.img"}, {Kind: "virtio", File: "e,f.img"},

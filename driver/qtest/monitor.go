@@ -17,6 +17,12 @@ func (m *Machine) Monitor(t testing.TB, command string) {
 	m.converse(t, fmt.Sprintf(`{"execute": %q}`, command))
 }
 
+// SetLink connects or disconnects the cable of the -netdev with the given ID.
+func (m *Machine) SetLink(t testing.TB, cable string, up bool) {
+	t.Helper()
+	m.converse(t, fmt.Sprintf(`{"execute": "set_link", "arguments": {"name": %q, "up": %v}}`, cable, up))
+}
+
 // Connected waits until QEMU has noticed that the socket of its -netdev stream is connected. cable is the ID of the
 // netdev. QEMU notices the connection some time after the other end has accepted it. Until then, QEMU drops the frames
 // that the card sends.

@@ -30,7 +30,7 @@ const layers = `
 	NONE < abi/linux < fs, fs/ninep/ring, mem, exec, task/family, task/signal, driver, kernel, posix, unikernel/channel, unikernel/seal;
 
 	# Goroutines of one owner.
-	NONE < internal/crew < stack, link/fd, link/virtionet, driver/power, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
+	NONE < internal/crew < stack, link/fd, link/virtionet, link/e1000e, driver/power, driver/virtio, block/controller, block/relay, block/fault, block/file, block/ahci, fs/ninep;
 
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
@@ -168,6 +168,8 @@ const layers = `
 	driver/pci < driver/virtio < driver/rng, driver/console;
 	driver/virtio < driver/virtio/model < driver/qtest; # machines for tests
 	driver/virtio, link < link/virtionet < DEVICES;
+	driver/pci, link < link/e1000e;
+	driver/virtio/model < link/e1000e/model; # for tests
 
 	# Drivers of storage, and the suite that all block devices pass.
 	block, internal/race, internal/leak < block/blocktest;
@@ -185,7 +187,7 @@ const layers = `
 	fs/memfs, fs/tarfs < unikernel/rootfs;
 	exec, exec/library < unikernel/needed; # files of the host that a program of the host needs
 	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
-	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, unikernel/channel, unikernel/rt < unikernel/rt/machine;
+	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, link/e1000e, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 	NONE < unikernel/registry; # the list of running guests
 	NONE < unikernel/detach; # a command that continues in the background

@@ -91,23 +91,25 @@ type Kind string
 const (
 	Socket Kind = "socket" // a socket to the loam command (loam/link/unixsock)
 	Tap    Kind = "tap"    // queues of a TAP device of the host (loam/link/tap)
-	Card   Kind = "card"   // a virtual machine's network card, without descriptors (loam/link/virtionet)
+	Card   Kind = "card"   // a virtual machine's network card, without descriptors (loam/link/virtionet, loam/link/e1000e)
 )
 
 // Link is one network link of a guest.
 type Link struct {
-	Kind     Kind
-	Name     string // name of the interface, such as "eth0"
-	FDs      []int  // descriptors, one per queue
-	MTU      int
-	MAC      wire.MAC      // MAC address of the guest's end; zero: any
-	Offloads link.Offloads // for a Tap: offloads that the host's side has enabled
-	Address  netip.Prefix  // IPv4 address; not valid: none
-	Gateway  netip.Addr    // default gateway for IPv4; not valid: none
-	Address6 netip.Prefix  // IPv6 address; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
-	Gateway6 netip.Addr    // default gateway for IPv6; not valid: none
-	Alone    bool          // no other host on the link can have the addresses: no conflict detection
-	Trace    int           // descriptor for a pcapng trace; 0: none
+	Kind Kind
+	Name string // name of the interface, such as "eth0"
+	FDs  []int  // descriptors, one per queue
+	MTU  int
+	MAC  wire.MAC // MAC address of the guest's end; zero: any
+	// Offloads are, for a Tap, the offloads that the host's side has enabled; for a Card, offloads that the driver may use
+	// although it cannot learn whether the monitor implements them (e1000e.Config.Segment).
+	Offloads link.Offloads
+	Address  netip.Prefix // IPv4 address; not valid: none
+	Gateway  netip.Addr   // default gateway for IPv4; not valid: none
+	Address6 netip.Prefix // IPv6 address; if neither address is valid, the guest uses DHCP and IPv6 autoconfiguration
+	Gateway6 netip.Addr   // default gateway for IPv6; not valid: none
+	Alone    bool         // no other host on the link can have the addresses: no conflict detection
+	Trace    int          // descriptor for a pcapng trace; 0: none
 }
 
 // Encode returns the value of Variable.

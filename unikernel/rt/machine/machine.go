@@ -18,6 +18,7 @@ import (
 	"loam/kernel"
 	"loam/kernel/device"
 	"loam/link"
+	"loam/link/e1000e"
 	"loam/link/virtionet"
 	"loam/unikernel/complaint"
 	"loam/unikernel/guest"
@@ -34,21 +35,30 @@ func init() {
 // platform implements rt.Platform for a virtual machine.
 type platform struct{}
 
-// Open implements rt.Platform. It opens the machine's first network card. It also starts the goroutines
-// that watch the power button and read the entropy device. Without a card neither is started: such a
+// Open implements rt.Platform. It opens the machine's first virtio network card, or, if there is none, the first card of
+// Intel that package e1000e supports. It also starts the goroutines that watch the power button and read the entropy device. Without a card neither is started: such a
 // program may consist of its own goroutines only, and the runtime can then detect a deadlock.
 func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
 	}
 	d, err := hardware().find(virtio.Net, 0)
-	if d == nil || err != nil {
-		return nil, err
+	var f *pci.Function
+	if d == nil {
+		if f = hardware().firstIntel(); f == nil {
+			return nil, err
+		}
 	}
 	if firmware := hardware().firmware; firmware != nil {
 		go watchButton(device.Open(), firmware)
 	}
 	go feedRandom()
+	if f != nil {
+		return e1000e.Open(device.Open(), f, e1000e.Config{
+			Name: l.Name, MTU: min(l.MTU, e1000e.MaxMTU), MAC: l.MAC, Segment: l.Offloads.Has(link.OffloadTSO4),
+			Log: slog.New(complaint.Handler{To: os.Stderr}),
+		})
+	}
 	return virtionet.Open(d, virtionet.Config{
 		Name: l.Name, MTU: l.MTU, MAC: l.MAC, Queues: runtime.NumCPU(), Log: slog.New(complaint.Handler{To: os.Stderr}),
 	})
@@ -92,6 +102,19 @@ func (d *devices) find(k virtio.Kind, before int) (*virtio.Device, error) {
 		before--
 	}
 	return nil, d.why
+}
+
+// firstIntel returns the first PCI function that package e1000e supports, or nil.
+func (d *devices) firstIntel() *pci.Function {
+	if d.bus == nil {
+		return nil
+	}
+	for _, f := range d.bus.Functions() {
+		if e1000e.Supports(f) {
+			return f
+		}
+	}
+	return nil
 }
 
 // openFirmware returns the ACPI tables, or nil if the machine has none.
