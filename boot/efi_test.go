@@ -126,8 +126,9 @@ func spoilEFI(field int, value uint64) []byte {
 func FuzzParseEFI(f *testing.F) {
 	good := efiMemory(Load, 0x111, 0x222, efiDescriptor{7, 0x10_0000, 0x10}, efiDescriptor{7, 0x11_0000, 0x10}, efiDescriptor{0, 0x10_8000, 1})
 	f.Add(good[0x1000:0x1000+EFITable+2*EFITableSize], good[0x3000:0x3000+3*48])
+	m := make([]byte, 3<<20)
 	f.Fuzz(func(t *testing.T, head, entries []byte) {
-		m := make([]byte, 3<<20)
+		defer clear(m[:min(len(m), 0x3000+len(entries))])
 		copy(m[0x1000:0x3000], head)
 		copy(m[0x3000:], entries)
 		var info Info

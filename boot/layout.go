@@ -37,10 +37,10 @@ const (
 // Indices of the page tables that the entry code builds, in the pages after the program. They map the lowest 4 GiB of
 // physical memory, in big pages, at 0 and at Window, and 1 GiB at Image.
 const (
-	TableRoot    = iota // level 4, the root
-	TableLow            // level 3, for 0 and Window
-	TableHigh           // level 3, for Image
-	TableBig            // four page directories (level 2), which map 4 GiB in pages of 2 MiB
+	TableRoot    = iota         // level 4, the root
+	TableLow                    // level 3, for 0 and Window
+	TableHigh                   // level 3, for Image
+	TableBig                    // four page directories (level 2), which map 4 GiB in pages of 2 MiB
 	TableImage   = TableBig + 4 // page directory for Image; used only if Info.Offset is not 0
 	TablePages   = TableImage + 1
 	WindowAtBoot = 4 << 30 // bytes of physical memory that are mapped at Window at the start

@@ -168,7 +168,9 @@ func Files() []byte {
 }
 
 // imageHeader returns the first page of the program's file, with its ELF and program headers.
-func (k *core) imageHeader() []byte { return bytesAt(uint64(k.window)+boot.Load+k.machine.Offset, amd64.PageSize) }
+func (k *core) imageHeader() []byte {
+	return bytesAt(uint64(k.window)+boot.Load+k.machine.Offset, amd64.PageSize)
+}
 
 // mapAll builds the permanent page tables. Physical memory is mapped at boot.Window without execute rights
 // (mapWindow), and each segment of the program at boot.Image with its own rights. Nothing else is mapped: not page

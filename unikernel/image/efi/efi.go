@@ -75,7 +75,7 @@ func parse(file []byte) (*program, error) {
 		if s.Type != elf.PT_LOAD {
 			continue
 		}
-		if s.Filesz > s.Memsz || s.Memsz > most || s.Paddr < boot.Load || s.Paddr > boot.Load+most {
+		if s.Filesz > uint64(len(file)) || s.Filesz > s.Memsz || s.Memsz > most || s.Paddr < boot.Load || s.Paddr > boot.Load+most {
 			return nil, fmt.Errorf("a segment of %d bytes at %#x", s.Memsz, s.Paddr)
 		}
 		at := s.Paddr - boot.Load
