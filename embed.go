@@ -7,5 +7,5 @@ import "embed"
 // Source has the files of the packages below these folders; of these, a guest
 // takes those that unikernel/rt imports, and in a virtual machine the kernel.
 //
-//go:embed abi wire link stack fs posix mem exec task arch boot block driver kernel internal/counter internal/crew internal/list internal/siphash unikernel/channel unikernel/complaint unikernel/guest unikernel/rt usernet/hand
+//go:embed abi wire link stack fs posix mem exec task arch boot block driver kernel internal/counter internal/crew internal/list internal/machinecode internal/siphash unikernel/channel unikernel/complaint unikernel/guest unikernel/rt usernet/hand
 var Source embed.FS

@@ -1,5 +1,5 @@
 // Package boot defines how a guest is loaded and what is passed to it: the memory layout (layout.go), the monitor's
-// description of the machine (pvh.go, multiboot.go, mptable.go), and the loam command's description of the program
+// description of the machine (pvh.go, multiboot.go, efi.go, mptable.go), and the loam command's description of the program
 // (config.go, archives.go).
 //
 // Both the host and the guest use this package. On the host, unikernel/image prepares a program that a monitor can

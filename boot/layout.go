@@ -26,7 +26,8 @@ const (
 	// reach only the uppermost 2 GiB.
 	Image = 0xffff_ffff_8000_0000
 
-	// Load is the physical address of the first byte of the program's file.
+	// Load is the physical address of the first byte of the program's file. On UEFI, firmware chooses another one:
+	// Info.Offset.
 	Load = 0x20_0000
 
 	// Text is the address of the first instruction: it follows the page with the program's headers.
@@ -34,13 +35,14 @@ const (
 )
 
 // Indices of the page tables that the entry code builds, in the pages after the program. They map the lowest 4 GiB of
-// physical memory, in big pages, at 0 and at Window, and the lowest 1 GiB at Image.
+// physical memory, in big pages, at 0 and at Window, and 1 GiB at Image.
 const (
-	TableRoot    = iota // level 4, the root
-	TableLow            // level 3, for 0 and Window
-	TableHigh           // level 3, for Image
-	TableBig            // four page directories (level 2), which map 4 GiB in pages of 2 MiB
-	TablePages   = TableBig + 4
+	TableRoot    = iota         // level 4, the root
+	TableLow                    // level 3, for 0 and Window
+	TableHigh                   // level 3, for Image
+	TableBig                    // four page directories (level 2), which map 4 GiB in pages of 2 MiB
+	TableImage   = TableBig + 4 // page directory for Image; used only if Info.Offset is not 0
+	TablePages   = TableImage + 1
 	WindowAtBoot = 4 << 30 // bytes of physical memory that are mapped at Window at the start
 )
 

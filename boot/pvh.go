@@ -28,6 +28,7 @@ type Info struct {
 	Module      Range            // the first file that the monitor loaded with the program
 	CommandLine Range
 	RSDP        uint64 // address of ACPI's root pointer; 0: unknown
+	Offset      uint64 // physical address of the program's file, minus Load: a multiple of 2 MiB. 0 except on UEFI
 }
 
 // Errors of ParsePVH.
@@ -117,11 +118,24 @@ func mapRange(entry []byte) Range {
 	return Range{start, start + min(size, ^start)}
 }
 
-// add records a range, unless it is empty or Usable is full.
+// add records a range, unless it is empty. If Usable is full, the smallest range is left out.
 func (i *Info) add(r Range) {
-	if r.Start < r.End && i.Ranges < MaxRanges {
+	if r.Start >= r.End {
+		return
+	}
+	if i.Ranges < MaxRanges {
 		i.Usable[i.Ranges] = r
 		i.Ranges++
+		return
+	}
+	smallest := 0
+	for n := range i.Usable {
+		if i.Usable[n].Size() < i.Usable[smallest].Size() {
+			smallest = n
+		}
+	}
+	if r.Size() > i.Usable[smallest].Size() {
+		i.Usable[smallest] = r
 	}
 }
 

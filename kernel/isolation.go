@@ -98,14 +98,14 @@ func (k *core) isolate() {
 	}
 	k.ring3 = amd64.Tables{Root: root, Window: k.window}
 	for va := uint64(entries.Isolated) &^ (amd64.PageSize - 1); va < uint64(entries.Isolated)+boot.IsolatedSize; va += amd64.PageSize {
-		k.mustMapRing3(va, va-boot.Image, 0)
+		k.mustMapRing3(va, k.imagePhysical(va), 0)
 	}
 }
 
 // redirect writes a jump to another address at the start of a function. Later, the page tables make the function read-only.
 func (k *core) redirect(from, to uintptr) {
 	const size = 5 // JMP with a relative address of 32 bits
-	code := bytesAt(uint64(k.window)+uint64(from)-boot.Image, size)
+	code := bytesAt(uint64(k.window)+k.imagePhysical(uint64(from)), size)
 	code[0] = 0xe9
 	binary.LittleEndian.PutUint32(code[1:], uint32(to-from-size))
 }

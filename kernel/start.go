@@ -31,9 +31,12 @@ func Start(info, magic uint64) {
 	k.window, k.serialInterrupt = boot.Window, none
 	startConsole()
 	k.findControl()
-	if magic == boot.Multiboot2Magic {
+	switch magic {
+	case boot.Multiboot2Magic:
 		k.must(boot.ParseMultiboot2(physical(boot.WindowAtBoot), info, &k.machine))
-	} else {
+	case boot.EFIMagic:
+		k.must(boot.ParseEFI(physical(boot.WindowAtBoot), info, &k.machine))
+	default:
 		k.must(boot.ParsePVH(physical(boot.WindowAtBoot), info, &k.machine))
 	}
 	k.have = amd64.ReadFeatures()
@@ -121,38 +124,53 @@ func (k *core) addMemory(low, high uint64) {
 }
 
 // freePieces is the maximum number of free pieces in a range of memory.
-const freePieces = 4
+const freePieces = 8
 
 // freeMemory returns the i-th piece of free memory; each range of the monitor's memory map has freePieces of them. The
-// pieces do not contain the program, its files and configuration, the command line and the first MiB. A piece may be empty,
-// with its end before its start.
+// pieces do not contain the program, its files and configuration, the command line and the memory below boot.Load. A piece
+// may be empty, with its end before its start.
 func (k *core) freeMemory(i int) boot.Range {
-	r := k.machine.Usable[i/freePieces].Without(k.machine.Module)[i/2%2].Without(k.machine.CommandLine)[i%2]
-	start := max(r.Start, k.imageEnd(), boot.Files(k.imageHeader()).End)
+	image := boot.Range{Start: boot.Load + k.machine.Offset, End: max(k.imageEnd(), k.files().End)}
+	r := k.machine.Usable[i/freePieces].Without(image)[i/4%2].Without(k.machine.Module)[i/2%2].Without(k.machine.CommandLine)[i%2]
+	start := max(r.Start, boot.Load)
 	return boot.Range{Start: (start + amd64.PageSize - 1) &^ (amd64.PageSize - 1), End: r.End}
 }
 
 // imageEnd returns the physical address of the first page after the program and the page tables of the entry code.
 func (k *core) imageEnd() uint64 {
-	end := uint64(boot.Load)
+	end := uint64(boot.Image + boot.Load)
 	for at := 0; ; {
 		s, next, ok := boot.NextSegment(k.imageHeader(), at)
 		if !ok {
-			return (end + amd64.PageSize - 1) &^ (amd64.PageSize - 1)
+			return k.imagePhysical((end + amd64.PageSize - 1) &^ (amd64.PageSize - 1))
 		}
-		end, at = max(end, s.End-boot.Image), next
+		end, at = max(end, s.End), next
 	}
+}
+
+// imagePhysical returns the physical address of an address of the program at boot.Image.
+func (k *core) imagePhysical(va uint64) uint64 { return va - boot.Image + k.machine.Offset }
+
+// files returns the physical addresses of the program's files; an empty Range if it has none.
+func (k *core) files() boot.Range {
+	r := boot.Files(k.imageHeader())
+	if r.End == 0 {
+		return r
+	}
+	return boot.Range{Start: r.Start + k.machine.Offset, End: r.End + k.machine.Offset}
 }
 
 // Files returns the archives that are attached to the program (boot.Archive); empty if there are none.
 func Files() []byte {
 	k := &machineCore
-	r := boot.Files(k.imageHeader())
+	r := k.files()
 	return k.physicalAt(r.Start, r.Size())
 }
 
 // imageHeader returns the first page of the program's file, with its ELF and program headers.
-func (k *core) imageHeader() []byte { return bytesAt(uint64(k.window)+boot.Load, amd64.PageSize) }
+func (k *core) imageHeader() []byte {
+	return bytesAt(uint64(k.window)+boot.Load+k.machine.Offset, amd64.PageSize)
+}
 
 // mapAll builds the permanent page tables. Physical memory is mapped at boot.Window without execute rights
 // (mapWindow), and each segment of the program at boot.Image with its own rights. Nothing else is mapped: not page
@@ -181,15 +199,15 @@ func (k *core) mapAll() {
 // mapWindow maps all memory at boot.Window. Pages that are read-only at boot.Image are read-only in the window too.
 func (k *core) mapWindow() {
 	flags := amd64.PageGlobal | k.noExecute()
-	end := k.imageEnd()
+	start, end := boot.Load+k.machine.Offset, k.imageEnd()
 	for pa := uint64(0); pa < k.windowEnd; pa += amd64.BigPageSize {
-		if pa+amd64.BigPageSize <= boot.Load || pa >= end {
+		if pa+amd64.BigPageSize <= start || pa >= end {
 			k.mustMap(uint64(k.window)+pa, pa, amd64.BigPageSize, flags|amd64.PageWrite)
 			continue
 		}
 		for at := pa; at < pa+amd64.BigPageSize; at += amd64.PageSize {
 			write := uint64(amd64.PageWrite)
-			if k.isReadOnly(boot.Image + at) {
+			if k.isReadOnly(boot.Image + at - k.machine.Offset) {
 				write = 0
 			}
 			k.mustMap(uint64(k.window)+at, at, amd64.PageSize, flags|write)
@@ -226,7 +244,7 @@ func (k *core) mapSegment(s boot.Segment) {
 		end = k.zeroed.Start // the page tables of the entry code follow, which the program must not access
 	}
 	for va := s.Start &^ (amd64.PageSize - 1); va < end; va += amd64.PageSize {
-		k.mustMap(va, va-boot.Image, amd64.PageSize, flags)
+		k.mustMap(va, k.imagePhysical(va), amd64.PageSize, flags)
 	}
 }
 

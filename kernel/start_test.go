@@ -342,3 +342,45 @@ func TestProcessorRegisters(t *testing.T) {
 		t.Errorf("IA32_EFER is %#x", got)
 	}
 }
+
+// UEFI firmware loads the program at another physical address. The addresses of the program stay the same, its pages are
+// elsewhere, and the memory at boot.Load is free.
+func TestMovedImage(t *testing.T) {
+	const offset = 4 << 20
+	_, k := newImage(t, boot.Range{Start: imageTop, End: imageTop + 100})
+	window := uint64(k.window)
+	copy(bytesAt(window+boot.Load+offset, pageSize), bytesAt(window+boot.Load, pageSize))
+	clear(bytesAt(window+boot.Load, pageSize))
+	k.machine.Offset = offset
+	k.findTable()
+	k.addMemory(0, modelMemory)
+	k.mapAll()
+	if files := k.files(); files != (boot.Range{Start: imageTop + offset, End: imageTop + offset + 100}) || k.imageEnd() != imageTop+offset {
+		t.Errorf("files at %#x, the program ends at %#x", files, k.imageEnd())
+	}
+	const flags = amd64.PagePresent | amd64.PageWrite
+	for _, c := range []struct{ va, pa, flags uint64 }{
+		{boot.Image + imageText, imageText + offset, amd64.PagePresent},
+		{boot.Image + imageVars, imageVars + offset, flags},
+		{window + imageText + offset, imageText + offset, amd64.PagePresent},
+		{window + imageVars + offset, imageVars + offset, flags},
+		{window + imageText, imageText, flags},
+	} {
+		entry, size := k.tables.Lookup(c.va)
+		if entry&flags != c.flags || amd64.Physical(entry)+c.va%size != c.pa {
+			t.Errorf("%#x: entry %#x of %d bytes, want %#x with the flags %#x", c.va, entry, size, c.pa, c.flags)
+		}
+	}
+	free := map[uint64]bool{}
+	for i := range freePieces * k.machine.Ranges {
+		for r := k.freeMemory(i); r.Start+pageSize <= r.End; r.Start += pageSize {
+			free[r.Start] = true
+		}
+	}
+	end := uint64(imageTop+offset+100+pageSize-1) &^ (pageSize - 1)
+	for pa := uint64(0); pa < modelMemory; pa += pageSize {
+		if want := pa >= boot.Load && (pa < boot.Load+offset || pa >= end); free[pa] != want {
+			t.Fatalf("page %#x is free: %v", pa, free[pa])
+		}
+	}
+}

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"loam/boot"
 	"loam/unikernel/guest"
+	"loam/unikernel/image/efi"
+	"loam/unikernel/media"
 )
 
 // Build builds the program; it is fast when nothing has changed. Builds of the same plan are serialised by
@@ -61,29 +64,72 @@ func (p *Plan) link(ctx context.Context) error {
 	return err
 }
 
-// BuildImage builds a program for a virtual machine and writes a file that monitors can boot (QEMU with
-// -kernel). The volumes are packed into the file.
-func BuildImage(ctx context.Context, t Target, volumes []Volume, out string) error {
+// Format is the format of a file that BuildImage writes.
+type Format string
+
+// The formats. FormatELF is for virtual machine monitors (QEMU with -kernel) and Multiboot 2, the others are for UEFI firmware:
+// an application, and disks and a CD that contain it.
+const (
+	FormatELF   Format = "elf"
+	FormatEFI   Format = "efi"
+	FormatRaw   Format = media.Raw
+	FormatQCOW2 Format = media.QCOW2
+	FormatISO   Format = media.ISO
+)
+
+// Formats lists all formats.
+var Formats = []Format{FormatELF, FormatEFI, FormatRaw, FormatQCOW2, FormatISO}
+
+// FormatOf returns the format for a file name: the format whose name is the extension, or FormatELF.
+func FormatOf(name string) Format {
+	if f := Format(strings.TrimPrefix(filepath.Ext(name), ".")); slices.Contains(Formats, f) {
+		return f
+	}
+	return FormatELF
+}
+
+// BuildImage builds a program for a virtual machine and writes it to the file out. The volumes are packed into the file.
+// traps are the functions that Traps returns.
+func BuildImage(ctx context.Context, t Target, volumes []Volume, format Format, out string) (traps []string, err error) {
 	files, err := imageFiles(withLibraries(volumes))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.Platform = Machine
 	p, err := NewPlan(ctx, t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.Build(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	data, err := prepared(p.Program, files)
 	if err != nil {
+		return nil, err
+	}
+	if err := writeImage(out, format, data); err != nil {
+		return nil, errorf("name a file that can be written", "%v", err)
+	}
+	return Traps(data)
+}
+
+// writeImage writes a bootable program to a file.
+func writeImage(out string, format Format, data []byte) error {
+	if format == FormatELF {
+		return os.WriteFile(out, data, 0o755)
+	}
+	application, err := efi.Application(data)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(out, data, 0o755); err != nil {
-		return errorf("name a file that can be written", "%v", err)
+	if format == FormatEFI {
+		return os.WriteFile(out, application, 0o755)
 	}
-	return nil
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	return errors.Join(media.Write(f, string(format), application), f.Close())
 }
 
 // imageFiles packs volumes together with the configuration that mounts them.

@@ -1,7 +1,6 @@
 package unikernel
 
 import (
-	"os"
 	"slices"
 	"strings"
 
@@ -15,14 +14,10 @@ var knownTraps = map[string]string{
 	"golang.org/x/sys/unix.RawSyscallNoError": "getuid and its like, which do not wait",
 }
 
-// Traps returns the functions outside the standard library whose code in an image has a SYSCALL
+// Traps returns the functions outside the standard library whose code in a program has a SYSCALL
 // instruction. Loam serves it with a trap, which takes some hundred times as long as a call. Functions in
 // knownTraps are omitted.
-func Traps(file string) ([]string, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+func Traps(data []byte) ([]string, error) {
 	names, err := image.Syscalls(data)
 	if err != nil {
 		return nil, err

@@ -48,8 +48,8 @@ func Image() []byte {
 	b := &builder{make([]byte, headers)}
 	c := functions()
 	text := b.align(16)
-	c.link(map[string]int{"data": -pageSize - text})
-	b.bytes = append(b.bytes, c.bytes...)
+	c.Link(map[string]int{"data": -pageSize - text})
+	b.bytes = append(b.bytes, c.Bytes...)
 
 	strings, symbols := []byte{0}, &builder{make([]byte, symbolSize)}
 	name := func(s string) uint32 {
@@ -64,7 +64,7 @@ func Image() []byte {
 		}{{n, infoFunc}, {n[len("__vdso_"):], infoWeak}} {
 			exported = append(exported, alias.name)
 			symbols.halves(name(alias.name), alias.info|textIndex<<16)
-			symbols.words(uint64(text+c.labels[n]), uint64(c.size(n)))
+			symbols.words(uint64(text+c.Labels()[n]), uint64(c.size(n)))
 		}
 	}
 	so, v := name(soname), name(version)
@@ -113,13 +113,13 @@ func (b *builder) definition(flags, index uint32, text string, name, next uint32
 
 // size returns the length of a function in bytes: the distance to the next function.
 func (c *code) size(name string) int {
-	end := len(c.bytes)
+	end := len(c.Bytes)
 	for _, other := range names {
-		if at := c.labels[other]; at > c.labels[name] {
+		if at := c.Labels()[other]; at > c.Labels()[name] {
 			end = min(end, at)
 		}
 	}
-	return end - c.labels[name]
+	return end - c.Labels()[name]
 }
 
 // hash writes a hash table (System V ABI, 5-21) with one bucket for each symbol.

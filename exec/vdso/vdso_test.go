@@ -116,20 +116,20 @@ const resultSize = 128
 func program(t *testing.T, d *Data) []byte {
 	const load = 0x400000 // address of the file's first page (headers and code); data, vDSO and results follow
 	const data, image, results = load + pageSize, load + 2*pageSize, load + 3*pageSize
-	c := &code{labels: map[string]int{}}
+	c := &code{}
 	counter := func(at uint32) { // emits code that stores the time stamp counter
-		c.emit(0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0) // lfence; rdtsc; into rax
-		c.emit(0x48, 0x89, 0x04, 0x25)                                               // mov [at], rax
-		c.emit(binary.LittleEndian.AppendUint32(nil, results+at)...)
+		c.Emit(0x0f, 0xae, 0xe8, 0x0f, 0x31, 0x48, 0xc1, 0xe2, 32, 0x48, 0x09, 0xd0) // lfence; rdtsc; into rax
+		c.Emit(0x48, 0x89, 0x04, 0x25)                                               // mov [at], rax
+		c.Emit(binary.LittleEndian.AppendUint32(nil, results+at)...)
 	}
 	call := func(name string, di, si uint32) {
-		c.emit(0xbf)
-		c.emit(binary.LittleEndian.AppendUint32(nil, di)...)
-		c.emit(0xbe)
-		c.emit(binary.LittleEndian.AppendUint32(nil, si)...)
-		c.to(name, 0xe8)
+		c.Emit(0xbf)
+		c.Emit(binary.LittleEndian.AppendUint32(nil, di)...)
+		c.Emit(0xbe)
+		c.Emit(binary.LittleEndian.AppendUint32(nil, si)...)
+		c.To(name, 0xe8)
 	}
-	c.emit(0x48, 0x83, 0xec, 8)
+	c.Emit(0x48, 0x83, 0xec, 8)
 	counter(0)
 	call("__vdso_clock_gettime", 1, results+8)
 	counter(24)
@@ -140,15 +140,15 @@ func program(t *testing.T, d *Data) []byte {
 	call("__vdso_getcpu", results+88, results+92)
 	call("__vdso_clock_gettime", 5, results+96)
 	call("__vdso_clock_gettime", 6, results+112)
-	c.emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, resultSize)
-	c.emit(binary.LittleEndian.AppendUint32(nil, results)...)
-	c.emit(0xba, resultSize, 0, 0, 0, 0x0f, 0x05)
-	c.emit(0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05) // exit(0)
+	c.Emit(0xb8, 1, 0, 0, 0, 0xbf, 1, 0, 0, 0, 0xbe) // write(1, results, resultSize)
+	c.Emit(binary.LittleEndian.AppendUint32(nil, results)...)
+	c.Emit(0xba, resultSize, 0, 0, 0, 0x0f, 0x05)
+	c.Emit(0xb8, 60, 0, 0, 0, 0x31, 0xff, 0x0f, 0x05) // exit(0)
 	others := map[string]int{}
 	for _, n := range names {
 		others[n] = int(image+value(t, n)) - (load + headers + 56)
 	}
-	c.link(others)
+	c.Link(others)
 
 	h := &builder{append([]byte("\x7fELF\x02\x01\x01"), make([]byte, 9)...)}
 	h.halves(2|62<<16, 1)
@@ -161,7 +161,7 @@ func program(t *testing.T, d *Data) []byte {
 	segment(5, 0, load, pageSize, pageSize)
 	segment(4, pageSize, data, pageSize, pageSize)
 	segment(7, 2*pageSize, image, pageSize, 2*pageSize)
-	file := append(h.bytes, c.bytes...)
+	file := append(h.bytes, c.Bytes...)
 	file = append(file, make([]byte, pageSize-len(file))...)
 	return append(append(file, dataBytes(d)...), Image()...)
 }

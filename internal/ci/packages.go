@@ -57,7 +57,11 @@ var installed = []struct {
 	{"mke2fs", "e2fsprogs", "makes file systems, and e2fsck and debugfs judge ours"},
 	{"sqlite3", "sqlite3", "a database whose journal is tested by power cuts"},
 	{"debootstrap", "debootstrap", "makes the root folder of Debian's servers"},
-	{"mformat", "mtools", "writes a part of it"},
+	{"mformat", "mtools", "writes a part of it, and reads our file systems for UEFI"},
+	{"/usr/share/OVMF/OVMF_CODE_4M.fd", "ovmf", "UEFI firmware for QEMU"},
+	{"qemu-img", "qemu-utils", "judges our qcow2 files"},
+	{"sgdisk", "gdisk", "judges our partition tables"},
+	{"fsck.fat", "dosfstools", "judges our FAT file systems"},
 }
 
 // unpacked lists files that are extracted from their package to a folder, because installing the

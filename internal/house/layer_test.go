@@ -89,7 +89,8 @@ const layers = `
 	# User memory: pages, objects, maps and the page cache. They know no processor.
 	NONE < mem < mem/memtest;
 	mem < mem/cache;
-	NONE < exec/vdso; # the kernel writes the clocks into its page
+	NONE < internal/machinecode; # an assembler
+	internal/machinecode < exec/vdso; # the kernel writes the clocks into its page
 	NONE < task/futex, task/family, task/attention; # state of processes: pure
 	abi/linux < task/sysv; # System V's IPC: pure
 	mem < exec; # programs: ELF, scripts, the initial stack
@@ -160,6 +161,8 @@ const layers = `
 	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;
+	arch/amd64, boot, internal/machinecode < unikernel/image/efi; # an application of UEFI firmware
+	NONE < unikernel/media; # disks and CDs that firmware boots
 
 	# Drivers know the machine by a contract only, which the kernel keeps.
 	NONE < driver;
@@ -186,7 +189,7 @@ const layers = `
 	unikernel/seal < unikernel/sandbox;
 	fs/memfs, fs/tarfs < unikernel/rootfs;
 	exec, exec/library < unikernel/needed; # files of the host that a program of the host needs
-	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
+	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/image/efi, unikernel/media, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, link/e1000e, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 	NONE < unikernel/registry; # the list of running guests
