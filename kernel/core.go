@@ -57,6 +57,7 @@ type core struct {
 	dynamic space.Space  // the program's memory between boot.DynamicLow and boot.DynamicHigh
 	freed   [512]uint64  // pages that were removed from the page tables while a CPU may still have a translation to them
 	ring3   amd64.Tables // the page tables for ring 3, without the lower half; Root 0: ring 3 runs on the kernel's tables (isolation.go)
+	short   atomic.Bool  // see Short
 	retired uint64       // root of an address space that all CPUs have to leave; 0: none; atomic
 
 	// Threads and signals.

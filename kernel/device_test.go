@@ -273,6 +273,17 @@ func TestTakeAndGive(t *testing.T) {
 	}
 	u.want(0, CallTake, at, 1)
 	u.fails(linux.ENOMEM, CallTakeBlock)
+	if u.kernel().short.Load() {
+		t.Error("the heap is short while it has its reserve")
+	}
+	const heap = 1 << 10 // pages of the heap, which grows into the reserve
+	for page, i := u.memory(heap, protRead|protWrite), uint64(0); !u.kernel().short.Load(); i++ {
+		if free, _ := u.kernel().pages.Pages(); free < total/reserved/2 || i == heap {
+			t.Fatalf("%d of %d pages are free, and the heap is not short", free, total)
+		}
+		u.write(page+i*pageSize, 1)
+	}
+	free, _ = u.kernel().pages.Pages()
 	tables := []uint64(nil)
 	for pa := u.call(CallTakeTable); pa > 0; pa = u.call(CallTakeTable) {
 		tables = append(tables, uint64(pa))

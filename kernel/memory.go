@@ -180,6 +180,7 @@ func (k *core) mapPage(va uint64, region space.Region) bool {
 		k.pages.Free(pa)
 		return false
 	}
+	k.watch()
 	return true
 }
 

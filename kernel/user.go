@@ -99,6 +99,27 @@ func (k *core) userCall(c *cpu, f *amd64.Frame) int64 {
 // a killed process is freed; without it, programs that use all memory would end the machine.
 const reserved = 16
 
+// alarm is the part of the reserve, in quarters, below which a further page of the heap is reported by Short. The rest is for
+// system calls that are in progress, and for the collector.
+const alarm = 3
+
+// Short returns a flag that is set when the kernel's heap has grown and less than three quarters of the reserve are free. A
+// user of the reserve frees memory and then clears the flag.
+func Short() *atomic.Bool {
+	k := &machineCore
+	return &k.short
+}
+
+// Reserve returns the number of free pages below which ring 3 gets no more of a number of pages of memory.
+func Reserve(total int64) int64 { return total / reserved }
+
+// watch sets the flag short if the page that the heap has just got came from the last part of the reserve.
+func (k *core) watch() {
+	if free, total := k.pages.Pages(); free < total/reserved*alarm/4 {
+		k.short.Store(true)
+	}
+}
+
 // takePages fills an array with the addresses of free pages, which are not zeroed. It returns the number of pages,
 // fewer than count if only the reserve is left.
 func (k *core) takePages(addr, count uint64) int64 {

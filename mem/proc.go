@@ -10,17 +10,30 @@ type Usage struct {
 	Total, Data, Stack, Locked uint64
 	Private                    uint64 // number of bytes in private pages that are present
 	Tables                     uint64 // number of bytes in page tables
+	Heap                       uint64 // estimated number of bytes of the kernel's heap
 }
 
 // Pages returns the number of pages that the end of the process frees.
 func (u Usage) Pages() int64 { return int64((u.Private + u.Tables) >> PageShift) }
+
+// Estimated bytes of the kernel's heap for a region, for an entry of the table of private pages with its leaf, and for a private page.
+const (
+	heapOfRegion = 256
+	heapOfLeaf   = 128
+	heapOfPage   = 16
+)
+
+// heap estimates the bytes of the kernel's heap that the map keeps. The caller holds mu.
+func (m *Map) heap() uint64 {
+	return uint64(m.regions.count)*heapOfRegion + uint64(len(m.private.leaves))*heapOfLeaf + uint64(m.private.pages)*heapOfPage
+}
 
 // Usage returns the sizes of all regions together.
 func (m *Map) Usage() Usage {
 	m.lock()
 	defer m.unlock()
 	s := m.sizes
-	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift, uint64(m.tables.Size()) << PageShift}
+	return Usage{s.total, s.data, s.stack, s.locked, uint64(m.private.pages) << PageShift, uint64(m.tables.Size()) << PageShift, m.heap()}
 }
 
 // nameColumn is the column of a line of /proc/PID/maps in which the path begins.

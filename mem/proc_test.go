@@ -257,3 +257,23 @@ func TestMapFlagsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// The estimate of the kernel's heap grows with the number of regions and of private pages, not with their size.
+func TestHeapOfMap(t *testing.T) {
+	m, tables := limited(noLimits(), &mem.Account{Total: 1 << 30})
+	var heap []uint64
+	for i, prot := range []mem.Prot{mem.Read | mem.Write, mem.Read, mem.Read | mem.Write} { // neighbours with equal rights are one region
+		at, err := m.Mmap(mem.Request{Length: mem.PageSize << (4 * i), Prot: prot, Flags: mem.MapPrivate | mem.MapAnonymous | mem.MapNoReserve})
+		if err != nil {
+			t.Fatal(err)
+		}
+		heap = append(heap, m.Usage().Heap)
+		if i == 2 {
+			tables.Store(m, at, 1)
+			heap = append(heap, m.Usage().Heap)
+		}
+	}
+	if heap[0] == 0 || heap[1] != 2*heap[0] || heap[2] != 3*heap[0] || heap[3] <= heap[2] {
+		t.Errorf("one to three regions, and a page: %d bytes", heap)
+	}
+}

@@ -147,5 +147,6 @@ func (p *Process) pathOf(f *treeFile) string {
 	return p.absolute(f.from, f.path)
 }
 
-// Descriptors returns the open descriptors in ascending order.
+// Descriptors returns the open descriptors in ascending order, and Held the heap that they keep: see file.Table.
 func (p *Process) Descriptors() []int { return p.fds.List() }
+func (p *Process) Held() int64        { return p.fds.Held() }

@@ -190,27 +190,6 @@ func (t *Task) sendOwn(n signal.Number) {
 	t.process.send(t, signal.Info{Signal: n, Code: signal.CodeKernel})
 }
 
-// restartOf returns whether, and in which cases, a call is made again after a signal has interrupted it.
-// second is its second argument.
-func restartOf(number, second uint64) signal.Interrupted {
-	switch number &= 1<<32 - 1; number {
-	case linux.SYS_WAIT4, linux.SYS_WAITID, linux.SYS_FUTEX_WAITV:
-		return signal.Restartable
-	case linux.SYS_FUTEX:
-		switch uint32(second) &^ (linux.FUTEX_PRIVATE_FLAG | linux.FUTEX_CLOCK_REALTIME) {
-		case linux.FUTEX_LOCK_PI, linux.FUTEX_LOCK_PI2, linux.FUTEX_WAIT_REQUEUE_PI:
-			return signal.Always
-		}
-		return signal.Restartable
-	case linux.SYS_NANOSLEEP, linux.SYS_CLOCK_NANOSLEEP:
-		return signal.Rest
-	}
-	if r := personality[min(number, call.Numbers-1)]; r != nil && r.Signal == call.Restarts {
-		return signal.Restartable
-	}
-	return signal.NoHandler
-}
-
 // await waits until ready is closed or receives a value, until a duration (the parameter most) has passed, or until a
 // request for the task arrives (alert). Errors: ETIMEDOUT, EINTR.
 func (t *Task) await(ready <-chan struct{}, most time.Duration) linux.Errno {

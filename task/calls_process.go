@@ -265,7 +265,7 @@ func (t *Task) forkMemory(c clone.Request) (*addressSpace, linux.Errno) {
 	}
 	m, err := own.Fork(tables)
 	for ; err == mem.ErrNoPage && !t.ends(); m, err = own.Fork(tables) {
-		t.exhausted()
+		t.process.system.guard.Exhausted(t.process.kill)
 	}
 	if err != nil {
 		tables.Close()

@@ -3,6 +3,7 @@ package task
 import (
 	"bytes"
 	"encoding/binary"
+	"time"
 
 	"loam/abi/linux"
 	"loam/mem"
@@ -42,12 +43,14 @@ func (m memory) Write(addr uint64, b []byte) linux.Errno {
 
 // present makes the page at an address present for an access, as a page fault would, and reports whether it succeeded.
 func (m memory) present(addr uint64, access mem.Access) bool {
-	for range 2 {
+	for tries := 0; tries < 100; tries++ {
 		switch m.t.memory().Fault(addr, access).Result {
 		case mem.Mapped:
 			return true
 		case mem.NoMemory:
-			m.t.exhausted()
+			if !m.t.process.system.guard.Exhausted(m.t.process.kill) {
+				time.Sleep(time.Millisecond) // locks may be held, so a wait for the process that ends has a limit
+			}
 		default:
 			return false
 		}

@@ -21,6 +21,7 @@ import (
 	"loam/task/futexcall"
 	"loam/task/ipc"
 	"loam/task/mapped"
+	"loam/task/shortage"
 )
 
 // Config describes a System to New.
@@ -34,6 +35,8 @@ type Config struct {
 	Monotonic func() time.Duration
 	// ClockPage is a page in which the kernel keeps these clocks as vdso.Data; 0: processes get no vDSO.
 	ClockPage mem.Page
+	// Heap is the memory of the kernel's heap; the zero value: it has no limit.
+	Heap shortage.Memory
 	// CPUs is the number of processors, for sched_getaffinity(2).
 	CPUs int
 }
@@ -63,6 +66,8 @@ type System struct {
 	ipc       *ipc.Objects
 	cores     core.Settings
 	physical  func() (total, free uint64) // Figures.Memory, which MachineFiles sets before the first process
+	short     *atomic.Bool                // the kernel's heap needs memory: see admit
+	guard     *shortage.Guard
 }
 
 // New returns a system without processes. The program that calls New counts as process 1: orphans become
@@ -80,6 +85,7 @@ func New(c Config) *System {
 	// The limits are those of Linux: 10 % for dirty_background_ratio, 20 % for dirty_ratio.
 	s.cache = cache.New(s.memory, cache.Limits{Background: s.account.Total / 10, Dirty: s.account.Total / 5})
 	s.files = mapped.New(s.cache, s.memory)
+	s.guard, s.short = shortage.New(c.Heap, s.cache.Free, s.candidates, s.account.Total)
 	if c.ClockPage != 0 {
 		code := s.cache.NewMemory(vdso.Image(), nil)
 		code.SetLabel(mem.Label{Path: "[vdso]"})

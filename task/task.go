@@ -18,9 +18,11 @@ import (
 	"loam/task/attention"
 	"loam/task/family"
 	"loam/task/futexcall"
+	"loam/task/machine"
 	"loam/task/rseq"
 	"loam/task/schedule"
 	"loam/task/seccomp"
+	"loam/task/shortage"
 	"loam/task/signal"
 	"loam/task/trace"
 	"loam/task/trap"
@@ -87,7 +89,10 @@ func (t *Task) use(thread Thread) {
 
 // loop runs the thread: it alternates between ring 3 and the requests and calls of the thread.
 func (t *Task) loop() {
-	growStack(0)
+	if t.process.system.short.Load() {
+		t.admit(false) // before the stack needs memory; a signal is handled below
+	}
+	machine.GrowStack()
 	for {
 		if t.alerted.Load() || t.again.Pending {
 			t.attend()
@@ -107,14 +112,6 @@ func (t *Task) loop() {
 			t.checkAccess(rseq.Moved(callTask{t}))
 		}
 	}
-}
-
-// growStack makes the stack large enough for most calls. The runtime would otherwise double and copy it several times.
-//
-//go:noinline
-func growStack(i int) byte {
-	var room [12 << 10]byte
-	return room[i]
 }
 
 // alert makes the task look at its signals and at the state of its process, soon. The caller holds System.mu.
@@ -145,6 +142,9 @@ func (t *Task) rearm() (hooked bool) {
 
 // serve executes the system call that the thread has made, and calls the tracer and the filters of the thread before and after it.
 func (t *Task) serve() {
+	if t.process.system.short.Load() && !t.admit(true) {
+		return
+	}
 	f := t.registers
 	number := f.AX
 	if !t.undisturbed() && t.rearm() {
@@ -189,7 +189,7 @@ func (t *Task) fail(number uint64, errno linux.Errno) {
 	f := t.registers
 	f.AX = -uint64(errno)
 	if errno == linux.EINTR {
-		t.again = trace.Again{Pending: true, Number: number, Kind: restartOf(number, f.SI)}
+		t.again = trace.Again{Pending: true, Number: number, Kind: trace.RestartOf(number, f.SI, personality[min(number&(1<<32-1), call.Numbers-1)])}
 	}
 }
 
@@ -202,6 +202,9 @@ func (t *Task) repeat() {
 
 // fault resolves a page fault of the thread, or sends the signal that the fault causes.
 func (t *Task) fault() {
+	if t.process.system.short.Load() && !t.admit(false) {
+		return
+	}
 	f, addr := t.registers, t.thread.FaultAddress()
 	t.countFault()
 	if access := trap.Access(f); access == mem.Fetch && addr == f.IP && t.vsyscall(addr) {
@@ -209,7 +212,8 @@ func (t *Task) fault() {
 	} else if trap.Hopeless(f, addr, t.memory()) {
 		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	} else if result := t.memory().Fault(addr, access); result.Result == mem.NoMemory {
-		t.exhausted()
+		t.process.system.guard.Exhausted(t.process.kill)
+		runtime.Gosched()
 	} else if i, ok := trap.Page(result.Result, addr); ok {
 		t.force(i)
 	}
@@ -234,14 +238,21 @@ func (t *Task) vsyscall(addr uint64) bool {
 	return true
 }
 
-// exhausted frees memory, or ends a process, because no memory is left.
-func (t *Task) exhausted() {
-	const want = 256
-	if t.process.system.cache.Free(want) > 0 {
-		return
+// admit waits while memory of the kernel is short. It returns false if the thread has to look at its signals first: it then
+// makes its system call again. Calls that end the thread do not wait.
+func (t *Task) admit(call bool) bool {
+	number := t.registers.AX
+	if call && (number == linux.SYS_EXIT || number == linux.SYS_EXIT_GROUP) {
+		return true
 	}
-	t.process.system.killLargest(t.process)
-	runtime.Gosched()
+	admitted := t.process.system.guard.Admit(func(ready <-chan struct{}, most time.Duration) bool {
+		return t.await(ready, most) != linux.EINTR
+	})
+	if !admitted && call {
+		t.fail(number, linux.EINTR)
+		t.again = trace.Again{Pending: true, Number: number, Kind: signal.Always}
+	}
+	return admitted
 }
 
 // exception sends the signal for an exception of the processor.
@@ -335,27 +346,27 @@ func (p *Process) remove(t *Task, keep bool) {
 	}
 }
 
-// killLargest ends the process that package pressure chooses, or only a core dump if a process is about to free its memory.
-// If all processes are protected, it ends the one that needs the page.
-func (s *System) killLargest(needs *Process) {
+// candidates returns the processes that may be killed when memory has run out.
+func (s *System) candidates() (all []shortage.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []pressure.Process
 	for _, p := range s.processes {
-		a := p.space.Load()
-		if a == nil { // the memory belongs to the program in ring 0
-			continue
+		if a := p.space.Load(); a != nil { // otherwise the memory belongs to the program in ring 0
+			q := pressure.Process{ID: p.PID(), User: p.creds().UID, Adjust: int(p.killPreference.Load())}
+			all = append(all, shortage.Process{Process: q, Memory: a.Map, Files: p.posix, Threads: len(p.tasks), Ending: p.ending, Done: p.Done(), Kill: p.kill})
 		}
-		if p.ending {
-			p.dump.Abort()
-			return
-		}
-		all = append(all, pressure.Process{ID: int(p.node.PID), Pages: a.Usage().Pages(), Adjust: int(p.killPreference.Load())})
 	}
-	victim := needs
-	if id, ok := pressure.Choose(s.account.Total, all); ok {
-		victim = s.processes[family.PID(id)]
+	return all
+}
+
+// kill ends the process because memory has run out. If it is about to end, kill only aborts its core dump.
+func (p *Process) kill() {
+	p.system.mu.Lock()
+	defer p.system.mu.Unlock()
+	if p.ending {
+		p.dump.Abort()
+		return
 	}
-	s.killed.Add(1)
-	victim.end(linux.SIGKILL)
+	p.system.killed.Add(1)
+	p.end(linux.SIGKILL)
 }

@@ -93,3 +93,16 @@ func TestLinuxIsolationPageTables(t *testing.T) {
 		t.Errorf("%v\n%s", err, got)
 	}
 }
+
+// Processes that make the kernel use its whole heap end neither the machine nor another process, and their memory is free afterwards.
+func TestLinuxIsolationHeap(t *testing.T) {
+	want := ""
+	for _, kind := range []string{"sockets", "both", "names"} {
+		want += kind + ": 2 of 2 others run, 0 wrong replies, half of the memory: 0\n"
+	}
+	cmd := linuxCommand(compiled(t, t.TempDir(), "greedy"))
+	cmd.Env = append(cmd.Env, machineCPUs+"=2", onMachine+"=128")
+	if got, err := cmd.CombinedOutput(); err != nil || string(got) != want {
+		t.Errorf("%v\n%s", err, got)
+	}
+}

@@ -145,6 +145,7 @@ const layers = `
 	task/machine, task/signal < task/frame;
 	abi/linux, arch/amd64, mem, task/signal < task/trap;
 	task/machine, task/signal, task/family, mem, posix/call < task/trace;
+	mem, mem/pressure < task/shortage;
 	posix/call < task/schedule, task/spawn;
 	posix/call, mem < task/privilege;
 	posix/call, mem < task/vector;
@@ -157,7 +158,7 @@ const layers = `
 	posix/call, mem, task/machine < task/rseq;
 	posix/call, mem, task/futex < task/futexcall;
 	posix/call, task/sysv, mem < task/ipc;
-	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/trap, task/spawn, task/procfs, task/core, task/mount, task/setting, task/attention < task; # processes of Linux programs
+	posix/call, posix/bpf, exec, exec/vdso, mem/cache, mem/pressure, arch/amd64, task/signal, task/family, task/clone, task/wait, task/rseq, task/futexcall, task/ipc, task/privilege, task/mapped, task/seccomp, task/schedule, task/vector, task/account, task/limit, task/frame, task/trace, task/trap, task/spawn, task/procfs, task/core, task/mount, task/setting, task/shortage, task/attention < task; # processes of Linux programs
 	task, task/procfs, kernel/user, unikernel/channel, unikernel/rt < unikernel/rt/ring3;
 	unikernel/rt/ring3 < unikernel/rt/children; # a Go program starts others
 	arch/amd64, boot, unikernel/linked < unikernel/image;

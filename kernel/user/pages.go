@@ -147,6 +147,16 @@ func (p *Pages) GiveBlock(pa uint64) {
 	kernelCall(kernel.CallGiveBlock, uintptr(pa), 0)
 }
 
+// Drain returns the free pages that are kept here to package kernel, for the heap.
+func (p *Pages) Drain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.free) > 0 {
+		callWithArray(kernel.CallGive, p.free)
+		p.free = p.free[:0]
+	}
+}
+
 // Give frees a page. No CPU may have a translation to it.
 func (p *Pages) Give(pa uint64) {
 	p.mu.Lock()

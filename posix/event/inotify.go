@@ -183,6 +183,14 @@ func (i *Inotify) Events() file.Events {
 	return 0
 }
 
+// Held implements file.Holder.
+func (i *Inotify) Held() int64 {
+	const heapOfWatch, heapOfEvent = 256, 32 // estimates in bytes
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return int64(len(i.watches)*heapOfWatch + len(i.waiting)*heapOfEvent + i.bytes)
+}
+
 // Buffered returns the size of the events that have not been read, for FIONREAD.
 func (i *Inotify) Buffered() int {
 	i.mu.Lock()

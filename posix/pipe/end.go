@@ -204,6 +204,13 @@ func (e *End) Buffered() int {
 	return e.pipe.held
 }
 
+// Held implements file.Holder: each end counts with half of the pipe.
+func (e *End) Held() int64 {
+	e.pipe.mu.Lock()
+	defer e.pipe.mu.Unlock()
+	return int64(len(e.pipe.memory)) / 2
+}
+
 // Close removes the end from the pipe and notifies the ends of the other kind.
 func (e *End) Close() {
 	p := e.pipe

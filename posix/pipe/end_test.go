@@ -43,3 +43,12 @@ func TestSpliceBeforeError(t *testing.T) {
 		t.Errorf("%d, %v, and the pipe has %d bytes; want 10", n, errno, w.Buffered())
 	}
 }
+
+// The buffer of a pipe counts for both ends together.
+func TestHeld(t *testing.T) {
+	r, w := newEnds()
+	w.Write(make([]byte, Size))
+	if sum := r.Held() + w.Held(); sum != Size {
+		t.Errorf("a full pipe holds %d bytes, want %d", sum, Size)
+	}
+}

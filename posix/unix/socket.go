@@ -487,6 +487,18 @@ func (s *Socket) Buffered() int {
 	return 0
 }
 
+// Held implements file.Holder: each side of a connection counts with half of the messages.
+func (s *Socket) Held() int64 {
+	in, out := s.boxes()
+	n := 0
+	for _, box := range []*socket.Mailbox{in, out} {
+		if box != nil {
+			n += box.Queued()
+		}
+	}
+	return int64(n) / 2
+}
+
 // AtMark implements socket.Marked. Unix sockets send no urgent data.
 func (s *Socket) AtMark() (int, linux.Errno) {
 	if !s.stream() {

@@ -21,7 +21,7 @@ func Default(pages int64) (l Set) {
 	}
 	const (
 		files, stack, locked, queues = 1024, 8 << 20, 8 << 20, 819200
-		pagesPerTask                 = 32 // RLIMIT_NPROC allows one thread for this number of pages of memory
+		pagesPerTask                 = 64 // RLIMIT_NPROC allows one thread for this number of pages of memory, as on Linux
 	)
 	tasks := uint64(max(pages/pagesPerTask, 64))
 	l[linux.RLIMIT_NOFILE] = linux.Rlimit{Cur: files, Max: MaxOpenFiles}

@@ -180,11 +180,21 @@ func mountSystem(v *fs.View, at string, system fs.FileSystem, readOnly bool) err
 	return err
 }
 
+// mostFiles returns the number of files of a file system in memory, one for each page of the machine's memory: a name and the
+// attributes of a file are in the kernel's heap, which no process gives back.
+func mostFiles() int64 {
+	total, _ := memory()
+	return int64(total / pageBytes)
+}
+
+// pageBytes is the size of a page of memory.
+const pageBytes = 4096
+
 // newRoot returns the root file system with the archives mounted at /. Its size is limited to half of the
-// memory, as for a tmpfs.
+// memory, as for a tmpfs, and the number of its files by mostFiles.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
-	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Source: &contents})
+	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Files: mostFiles(), Source: &contents})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			continue
@@ -207,15 +217,19 @@ const shmFolder = "/dev/shm"
 // create files there, even if the folder in the user's root has another mode.
 func mountShm(v *fs.View) error {
 	total, _ := memory()
-	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Mode: 0o777 | fs.Sticky, Source: &contents})
+	system := memfs.New(memfs.Config{Bytes: int64(total / 2), Files: mostFiles() / 2, Mode: 0o777 | fs.Sticky, Source: &contents})
 	return mountFolder(v, system, guest.Mount{Path: shmFolder, Writable: true})
 }
 
-// newMemory returns a file system in memory for mount(2). Like tmpfs, it has at most half of the machine's memory by default.
+// newMemory returns a file system in memory for mount(2). Like tmpfs, it has at most half of the machine's memory, and
+// one file for two pages of memory, by default.
 func newMemory(c memfs.Config) *memfs.FileSystem {
 	if c.Bytes == 0 {
 		total, _ := memory()
 		c.Bytes = int64(total / 2)
+	}
+	if c.Files == 0 {
+		c.Files = mostFiles() / 2
 	}
 	c.Source = &contents
 	return memfs.New(c)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"syscall"
 	"time"
 
 	"loam/abi/linux"
@@ -12,9 +13,11 @@ import (
 	"loam/fs/pseudo"
 	"loam/kernel"
 	"loam/kernel/user"
+	"loam/mem"
 	"loam/task"
 	"loam/task/procfs"
 	"loam/task/rseq"
+	"loam/task/shortage"
 	"loam/unikernel/rt"
 )
 
@@ -27,6 +30,7 @@ func NewSystem() (*task.System, error) {
 	}
 	s := task.New(task.Config{
 		Machine: machine{m}, Started: time.Now(), Monotonic: monotonic, ClockPage: m.clock(), CPUs: runtime.NumCPU(),
+		Heap:      shortage.Memory{Short: kernel.Short(), Free: freePages},
 		Auxiliary: exec.Machine{MinSignalStack: linux.MINSIGSTKSZ, RseqSize: rseq.Features, RseqAlign: rseq.Align},
 	})
 	rt.UsePageCache(s.NewContent)
@@ -67,4 +71,15 @@ func ShowProcesses(s *task.System, hosted bool) error {
 func usedPages() procfs.UserPages {
 	u := user.Shared().Used()
 	return procfs.UserPages{All: u.All, Tables: u.Tables, Threads: u.Threads}
+}
+
+// freePages returns the number of free pages, and of those that ring 3 does not get.
+func freePages() (free, reserve int64) {
+	user.Shared().Drain()
+	var s syscall.Sysinfo_t
+	if syscall.Sysinfo(&s) != nil {
+		return 0, 0
+	}
+	unit := int64(s.Unit)
+	return int64(s.Freeram) * unit / mem.PageSize, kernel.Reserve(int64(s.Totalram) * unit / mem.PageSize)
 }
