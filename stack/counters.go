@@ -111,6 +111,8 @@ const (
 	TCPLossTimeouts     // retransmission timeouts
 	TCPFastRecoveries   // losses that were detected without a timeout
 	TCPTailProbes       // tail loss probes sent (RFC 8985)
+	TCPMTUProbes        // probes of a larger path MTU delivered (RFC 4821), and probes lost
+	TCPMTUProbesLost    //
 	TCPUndos            // reductions of the congestion window that were undone because nothing had been lost
 	TCPOutOfOrder       // segments that arrived beyond a gap
 	TCPDuplicates       // segments that had been received before
@@ -153,7 +155,7 @@ var counterNames = [numCounters]string{
 	"udp.received", "udp.sent", "udp.malformed", "udp.checksum", "udp.no_port", "udp.filtered", "udp.overflow",
 	"tcp.received", "tcp.sent", "tcp.malformed", "tcp.checksum", "tcp.no_port", "tcp.active_opens",
 	"tcp.passive_opens", "tcp.established", "tcp.resets_sent", "tcp.resets", "tcp.timeouts", "tcp.retransmits",
-	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
+	"tcp.loss_timeouts", "tcp.fast_recoveries", "tcp.tail_probes", "tcp.mtu_probes", "tcp.mtu_probes_lost", "tcp.undos", "tcp.out_of_order", "tcp.duplicates",
 	"tcp.backlog_full", "tcp.cookies_sent", "tcp.cookies_bad", "tcp.no_room", "tcp.time_wait_overflow", "tcp.orphan_overflow", "tcp.resets_limited", "tcp.cookies_limited",
 	"tcp.fast_active", "tcp.fast_active_fail", "tcp.fast_passive", "tcp.fast_passive_fail", "tcp.fast_overflow", "tcp.fast_requests", "tcp.fast_older",
 	"forward.overflow",
@@ -163,6 +165,7 @@ var counterNames = [numCounters]string{
 // machineCounters maps the counters of package tcp to counters of the stack.
 var machineCounters = map[tcp.Counter]Counter{
 	tcp.Retransmits: TCPRetransmits, tcp.Timeouts: TCPLossTimeouts, tcp.FastRecoveries: TCPFastRecoveries,
+	tcp.MTUProbes: TCPMTUProbes, tcp.MTUProbesLost: TCPMTUProbesLost,
 	tcp.TailProbes: TCPTailProbes, tcp.Undos: TCPUndos, tcp.OutOfOrderIn: TCPOutOfOrder, tcp.DuplicatesIn: TCPDuplicates,
 }
 

@@ -137,7 +137,7 @@ func (c *TCPConn) inputError(sh *shard, e *icmpError) bool {
 		if e.mtu == 0 {
 			e.mtu = ip.Plateau(e.quote.Length)
 		}
-		what, mss = tcp.ICMPTooBig, max(e.mtu, ip.MinPathMTU)-headersTCP(e.quote.Dst)
+		what, mss = tcp.ICMPTooBig, max(e.mtu, ip.MinPathMTU)-tcp.HeadersLen(e.quote.Dst)
 	case e.kind.Hard():
 		what = tcp.ICMPRefused
 	case e.unresolved || soft: // these errors end a connection attempt

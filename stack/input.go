@@ -195,7 +195,7 @@ func (sh *shard) mss(on *Interface, id tcp.ID) int {
 	if learned, ok := sh.stack.paths.Lookup(sh.now, id.Remote.Addr().WithZone("")); ok {
 		mtu = min(mtu, learned.MTU)
 	}
-	return mtu - headersTCP(id.Remote.Addr())
+	return mtu - tcp.HeadersLen(id.Remote.Addr())
 }
 
 // expireReassembly drops incomplete datagrams whose time is over. It informs the sender

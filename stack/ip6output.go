@@ -45,14 +45,6 @@ func (h *ipHeader) length() int {
 	return wire.IPv6Len
 }
 
-// headersTCP returns the length of the IP and TCP headers of segments to a host, in bytes and without options.
-func headersTCP(a netip.Addr) int {
-	if a.Is4() {
-		return wire.IPv4MinLen + wire.TCPMinLen
-	}
-	return wire.IPv6Len + wire.TCPMinLen
-}
-
 // fragment6 fragments and sends a packet that is longer than the path MTU. It takes ownership of f.
 func (sh *shard) fragment6(p *path, f *link.Frame) {
 	h, payload, err := wire.ParseIPv6(f.Bytes())

@@ -93,7 +93,7 @@ func newShard(s *Stack, index int) *shard {
 	sh.timer = time.AfterFunc(time.Hour, sh.inbox.ring)
 	sh.timer.Stop()
 	sh.tcpConfig = s.config.TCP
-	sh.tcpConfig.Counters = &sh.tcpCounts
+	sh.tcpConfig.Counters, sh.tcpConfig.Paths = &sh.tcpCounts, &s.searches
 	return sh
 }
 

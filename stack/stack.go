@@ -33,6 +33,7 @@ type Stack struct {
 	servers   fastopen.Cache // cookies of TCP Fast Open that this host has received
 	ids       shared.Identifications
 	paths     shared.PathMTUs
+	searches  shared.Searches // path MTUs found by probes
 	errors    shared.ErrorLimit
 	forwarder Forwarder
 	forwards  atomic.Int32                 // requests that the forwarder is deciding
@@ -65,6 +66,7 @@ func New(config Config) *Stack {
 	}
 	s.tables.Store(&tables{})
 	s.paths.Init()
+	s.searches.Init(s.config.TCP.Probing)
 	s.errors.Init()
 	s.ids.Init()
 	for i := range s.config.Shards {
@@ -80,6 +82,9 @@ func New(config Config) *Stack {
 // now returns the time since the stack was created. The stack measures all times with this clock. Ports returns the ports in use.
 func (s *Stack) now() tcp.Time        { return time.Since(s.epoch) }
 func (s *Stack) Ports() *shared.Ports { return s.ports }
+
+// MTUSearches returns the settings of searches for path MTUs without ICMP (RFC 4821), and their results.
+func (s *Stack) MTUSearches() *shared.Searches { return &s.searches }
 
 // Counters returns a snapshot of all counters.
 func (s *Stack) Counters() Counters {

@@ -35,8 +35,9 @@ const layers = `
 	# Protocol machines: one package each, pure (pure_test.go). The timing wheel
 	# stands below the others; beyond that none of them knows another.
 	NONE < stack/timer;
-	NONE < stack/tcp/sequence < stack/tcp/congestion;
-	wire, internal/siphash, internal/list, stack/timer, stack/tcp/congestion
+	NONE < stack/tcp/sequence < stack/tcp/congestion, stack/tcp/ranges;
+	internal/list < stack/plpmtud;
+	wire, internal/siphash, internal/list, stack/timer, stack/tcp/congestion, stack/tcp/ranges, stack/plpmtud
 	< stack/tcp, stack/neigh, stack/ip, stack/icmp, stack/autoconf, stack/dhcp,
 	  stack/group, stack/port
 	< MACHINES;
@@ -67,7 +68,7 @@ const layers = `
 	wire, internal/siphash < stack/fastopen;
 	stack/icmp, link, internal/siphash < stack/flood;
 	stack/autoconf, stack/dhcp < stack/configure;
-	stack/port, stack/ip, stack/icmp, stack/socket, internal/siphash < stack/shared;
+	stack/port, stack/ip, stack/icmp, stack/socket, stack/plpmtud, internal/siphash < stack/shared;
 	stack/shared < stack/demux;
 	MACHINES, stack/ring, stack/queue, stack/socket, stack/flood, stack/fastopen, stack/configure, stack/shared, stack/demux, link/loop, internal/counter < stack;
 

@@ -9,6 +9,7 @@ import (
 	"loam/posix/file"
 	"loam/posix/socket"
 	"loam/stack"
+	"loam/stack/shared"
 )
 
 // Common parts of IP sockets: creating them, and converting the stack's events and addresses to those
@@ -104,6 +105,7 @@ type Network struct {
 	stack   *stack.Stack
 	leaving leaving
 	ports   ports
+	unused  shared.Searches // settings for a network without a stack
 	Settings
 }
 

@@ -209,6 +209,7 @@ func (p *View) procNetstat() string {
 		{"SyncookiesSent", c.Get(stack.TCPCookiesSent)}, {"SyncookiesFailed", c.Get(stack.TCPCookiesBad)},
 		{"ListenOverflows", c.Get(stack.TCPBacklogFull)}, {"ListenDrops", c.Get(stack.TCPBacklogFull)},
 		{"TCPTimeouts", c.Get(stack.TCPLossTimeouts)}, {"TCPLossProbes", c.Get(stack.TCPTailProbes)},
+		{"TCPMTUPFail", c.Get(stack.TCPMTUProbesLost)}, {"TCPMTUPSuccess", c.Get(stack.TCPMTUProbes)},
 		{"TCPOFOQueue", c.Get(stack.TCPOutOfOrder)}, {"TCPAbortOnTimeout", c.Get(stack.TCPTimeouts)},
 		{"TCPFastOpenActive", c.Get(stack.TCPFastActive)}, {"TCPFastOpenActiveFail", c.Get(stack.TCPFastActiveFail)},
 		{"TCPFastOpenPassive", c.Get(stack.TCPFastPassive)}, {"TCPFastOpenPassiveFail", c.Get(stack.TCPFastPassiveFail)},

@@ -105,6 +105,9 @@ func (c *Conn) acknowledge(ev *arrival, ack Seq) {
 	c.snd.una = ack
 	c.snd.progress = ev.now
 	c.snd.retries = 0
+	if c.search != nil {
+		c.searchAcked(ev.now)
+	}
 	if c.snd.urgent && c.snd.up.LessEq(ack) {
 		c.snd.urgent = false
 	}
@@ -142,6 +145,7 @@ func (c *Conn) delivered(ev *arrival, r *sent, i int) {
 	if c.ecn.on && ev.seg.Flags.Has(wire.ECE) {
 		c.stats.deliveredCE += uint32(r.segs)
 	}
+	c.snd.proven = max(c.snd.proven, uint16(min(int(r.mss), r.len())))
 	if r.sends == 1 {
 		if ev.oldest < 0 {
 			ev.oldest = r.at

@@ -1,7 +1,5 @@
 package tcp
 
-import "time"
-
 // Challenge acknowledgments (RFC 5961). A segment that might be forged is answered with our current numbers.
 // A genuine peer then repeats its request with exactly matching numbers.
 //
@@ -9,20 +7,23 @@ import "time"
 // connections and their sequence numbers (CVE-2016-5696). Each connection therefore has its own limit.
 
 const (
-	challengeEvery = 500 * time.Millisecond
+	challengeEvery = millis(500)
 	challengeMost  = 10 // number of challenges that may be sent at once after a pause
 )
 
 // challenge sends an acknowledgment at once, unless the rate limit is exceeded. The limit is stored as one
 // time: the time at which the challenges sent so far would be finished at the allowed rate (the generic cell
-// rate algorithm).
+// rate algorithm). A time that lies further ahead than that is possible is weeks old.
 func (c *Conn) challenge(now Time) {
-	over := max(c.challenged, now) + challengeEvery
-	if over-now > challengeMost*challengeEvery {
+	ahead := c.challenged - at(now)
+	if ahead > challengeMost*challengeEvery {
+		ahead = 0
+	}
+	if ahead += challengeEvery; ahead > challengeMost*challengeEvery {
 		c.count(ChallengeLimit)
 		return
 	}
-	c.challenged = over
+	c.challenged = at(now) + ahead
 	c.count(ChallengeAcks)
 	c.todo |= todoAck
 }

@@ -3,6 +3,7 @@ package tcp
 import (
 	"time"
 
+	"loam/stack/plpmtud"
 	"loam/stack/tcp/congestion"
 )
 
@@ -59,6 +60,11 @@ type Config struct {
 
 	// ECN selects when explicit congestion notification (RFC 3168) is used.
 	ECN ECNMode
+
+	// Probing selects when a connection searches for the path MTU without ICMP messages (RFC 4821). If Paths is not nil, it
+	// replaces Probing and keeps the results for later connections.
+	Probing plpmtud.Config
+	Paths   Paths
 
 	// NoDelay is the initial setting of SetNoDelay.
 	NoDelay bool

@@ -7,7 +7,7 @@ package tcp
 //	open.go         OPEN, SYN-SENT, SYN-RECEIVED      options.go   negotiation of options in SYNs
 //	receive.go      SEGMENT ARRIVES, steps 1 to 4     challenge.go RFC 5961
 //	ack.go          step 5, the ACK field             sack.go      selective acknowledgments, received
-//	urgent.go, text.go  steps 6 to 8, URG, text, FIN  reassembly.go, duplicate.go  and sent
+//	urgent.go, text.go  steps 6 to 8, URG, text, FIN  duplicate.go                and sent
 //	delayedack.go   when to acknowledge               window.go    receive window
 //	poll.go         what to send next                 send.go      building a segment
 //	fastopen.go     RFC 7413
@@ -15,7 +15,7 @@ package tcp
 //
 // Loss detection and recovery: sent.go records the data in flight. rtt.go and rto.go implement RFC 6298,
 // rack.go and probe.go RFC 8985. recovery.go holds the state of the sender, and prr.go implements RFC 9937.
-// undo.go and frto.go detect that nothing was lost after all. blackhole.go finds a segment size for paths
+// undo.go and frto.go detect that nothing was lost after all. mtusearch.go finds the segment size for paths
 // that silently drop large packets.
 //
 // Congestion control: package congestion has the interfaces and the algorithms. rate.go feeds a Model with samples, pacing.go
@@ -45,6 +45,8 @@ type Conn struct {
 	rate *sampler  // samples of the delivery rate; nil unless the congestion control is a Model
 	pace *pacer    // pacing state; nil until a rate limit is set
 
+	search *search // the search for the path MTU; nil until a black hole is suspected, unless the settings require it
+
 	state    State
 	reason   reason // reason why the connection ended
 	soft     reason // error that may be temporary; returned if the connection attempt fails
@@ -53,22 +55,21 @@ type Conn struct {
 	todo     todo   // segments without data that Poll has to send
 	finWait2 int16  // timeout set by SetFinWait2, in seconds
 
-	challenged Time // rate limit of challenge acknowledgments (challenge.go)
-
-	snd    sender
-	sent   sentQueue
-	rcv    receiver
-	ack    ackPolicy
-	rtt    rtt
-	rack   rack
-	probe  probe
-	rec    recovery
-	window Window
-	ts     timestamps
-	ecn    ecn
-	keep   keepAlive
-	timers timers
-	stats  stats
+	snd        sender
+	sent       sentQueue
+	rcv        receiver
+	ack        ackPolicy
+	rtt        rtt
+	rack       rack
+	probe      probe
+	rec        recovery
+	window     Window
+	ts         timestamps
+	ecn        ecn
+	challenged millis // rate limit of challenge acknowledgments (challenge.go)
+	keep       keepAlive
+	timers     timers
+	stats      stats
 }
 
 // sender holds the send sequence space (RFC 9293 section 3.3.1) and the inputs to the decision when to send.
@@ -80,14 +81,14 @@ type sender struct {
 
 	wnd, maxWnd uint32 // window that the peer offers, and the largest window that it has ever offered
 	scale       uint8  // window scale of received segments
-	holeMSS     uint16 // segment size while a black hole is suspected; 0: none is suspected
+	proven      uint16 // largest payload of a segment that the peer has acknowledged, in bytes
 
 	// off is the offset of una in the outgoing stream. The SYN counts as the number before offset 0, so
 	// off is -1 (wrapped) until the SYN is acknowledged.
 	off uint64
 	end uint64 // Outgoing.End after the program's last write
 
-	mss     uint16 // payload of a segment without options in bytes: the minimum of the two fields below and of holeMSS
+	mss     uint16 // payload of a segment without options in bytes: the minimum of the two fields below and of the size that search allows
 	pathMSS uint16
 	peerMSS uint16
 	advMSS  uint16 // MSS that we announced to the peer
@@ -99,7 +100,6 @@ type sender struct {
 	retries     uint8
 	probes      uint8 // number of probes of a closed window that the peer has not answered
 	persists    uint8 // number of probes of a closed window since the window was closed
-	holeAt      uint8 // time at which a black hole was suspected, in minutes modulo 256
 
 	burst     uint32 // maximum payload of a frame that the owner sends at once
 	maxFlight uint32 // maximum number of bytes in flight in the current window: see validate
@@ -170,7 +170,7 @@ func (c *Conn) releaseAll() {
 	c.timers.stopAll()
 	c.sent.release()
 	c.rcv.behind = nil
-	c.cc, c.rate = nil, nil
+	c.cc, c.rate, c.search = nil, nil, nil
 }
 
 // reset ends the connection and sends a reset to the peer.

@@ -11,6 +11,9 @@ const (
 	FastRecoveries                // times loss was repaired without a timeout
 	Timeouts                      // retransmission timeouts that have expired
 	TailProbes                    // tail loss probes sent (RFC 8985)
+	BlackHoles                    // black holes suspected (RFC 4821)
+	MTUProbes                     // probes of a larger path MTU delivered
+	MTUProbesLost                 // probes of a larger path MTU lost
 	Undos                         // congestion responses that were undone, because no data was lost
 	ChallengeAcks                 // challenge acknowledgments sent (RFC 5961)
 	ChallengeLimit                // challenge acknowledgments suppressed by the rate limit
@@ -44,6 +47,9 @@ var counterNames = [NumCounters]string{
 	FastRecoveries: "fast-recoveries",
 	Timeouts:       "timeouts",
 	TailProbes:     "tail-probes",
+	BlackHoles:     "black-holes",
+	MTUProbes:      "mtu-probes",
+	MTUProbesLost:  "mtu-probes-lost",
 	Undos:          "undos",
 	ChallengeAcks:  "challenge-acks",
 	ChallengeLimit: "challenge-limit",

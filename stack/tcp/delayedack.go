@@ -99,7 +99,7 @@ func (c *Conn) ackSent(withData bool) {
 	c.rcv.lastAck = c.rcv.nxt
 	c.ack.pushed = false
 	c.todo &^= todoAck
-	if b := c.rcv.behind; b != nil && b.unreported > 0 && c.rcv.sackOK {
+	if b := c.rcv.behind; b != nil && b.Unreported() && c.rcv.sackOK {
 		c.todo |= todoAck
 	}
 	c.timers.stop(timerAck)

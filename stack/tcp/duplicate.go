@@ -10,18 +10,19 @@ package tcp
 // further acknowledgments carry the rest, since the peer takes unreported data for lost.
 
 import (
+	"loam/stack/tcp/ranges"
 	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
 
 // noteDuplicate makes the next acknowledgment report s as a duplicate. If a report is already pending, the two ranges are
 // merged if they touch; otherwise s replaces the older range.
-func (r *receiver) noteDuplicate(s span) {
-	if !r.sackOK || !s.from.Less(s.to) {
+func (r *receiver) noteDuplicate(s ranges.Span) {
+	if !r.sackOK || !s.From.Less(s.To) {
 		return
 	}
-	if !r.dup.empty() && s.from.LessEq(r.dup.to) && r.dup.from.LessEq(s.to) {
-		s = span{sequence.Min(s.from, r.dup.from), sequence.Max(s.to, r.dup.to)}
+	if !r.dup.Empty() && s.From.LessEq(r.dup.To) && r.dup.From.LessEq(s.To) {
+		s = ranges.Span{From: sequence.Min(s.From, r.dup.From), To: sequence.Max(s.To, r.dup.To)}
 	}
 	r.dup = s
 }
@@ -33,9 +34,9 @@ func (r *receiver) blocks(timestamps bool) int {
 	}
 	n := 0
 	if r.behind != nil {
-		n = int(r.behind.numRecent)
+		n = int(r.behind.NumRecent)
 	}
-	if !r.dup.empty() {
+	if !r.dup.Empty() {
 		n++
 	}
 	if timestamps {
@@ -48,15 +49,15 @@ func (r *receiver) blocks(timestamps bool) int {
 func (r *receiver) putSACK(out *wire.TCPOptions, n int) {
 	out.NumSACK = uint8(n)
 	blocks := out.SACK[:n]
-	if !r.dup.empty() {
-		blocks[0] = wire.SACKBlock{Left: uint32(r.dup.from), Right: uint32(r.dup.to)}
+	if !r.dup.Empty() {
+		blocks[0] = wire.SACKBlock{Left: uint32(r.dup.From), Right: uint32(r.dup.To)}
 		blocks = blocks[1:]
-		r.dup = span{}
+		r.dup = ranges.Span{}
 	}
 	if len(blocks) == 0 {
 		return
 	}
-	for i, s := range r.behind.report(len(blocks)) {
-		blocks[i] = wire.SACKBlock{Left: uint32(s.from), Right: uint32(s.to)}
+	for i, s := range r.behind.Report(len(blocks)) {
+		blocks[i] = wire.SACKBlock{Left: uint32(s.From), Right: uint32(s.To)}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/stack/plpmtud"
 	"loam/stack/tcp/congestion"
 	"loam/stack/tcp/sequence"
 	"loam/wire"
@@ -68,6 +69,9 @@ func newFuzzer(t *testing.T, b []byte) *fuzzer {
 	}
 	if k&64 != 0 {
 		cfg.Congestion = congestion.NewReno
+	}
+	if k&32 != 0 {
+		cfg.Probing.Mode = plpmtud.Always
 	}
 	iss := uint32(x.byte())<<24 - 3000
 	if k&128 != 0 {

@@ -149,8 +149,8 @@ func (c *Conn) Info(now Time) Info {
 
 // pathMSS returns the payload that the path allows, as far as known or suspected.
 func (c *Conn) pathMSS() int {
-	if c.snd.holeMSS != 0 {
-		return int(min(c.snd.pathMSS, c.snd.holeMSS))
+	if c.search != nil {
+		return int(min(c.snd.pathMSS, c.snd.mss))
 	}
 	return int(c.snd.pathMSS)
 }

@@ -1,6 +1,10 @@
 package tcp
 
-import "testing"
+import (
+	"testing"
+
+	"loam/stack/tcp/ranges"
+)
 
 // checkInvariants checks the invariants that hold after every event. It does not call t.Helper, which would
 // cost more than the checks.
@@ -61,18 +65,18 @@ func checkRanges(t testing.TB, c *Conn) {
 		return
 	}
 	at, behind := c.rcv.nxt, c.rcv.behind
-	for i, s := range behind.ranges {
-		if !at.Less(s.from) || !s.from.Less(s.to) {
-			t.Fatalf("received range %d is [%d, %d) behind %d", i, s.from, s.to, at)
+	for i, s := range behind.Ranges {
+		if !at.Less(s.From) || !s.From.Less(s.To) {
+			t.Fatalf("received range %d is [%d, %d) behind %d", i, s.From, s.To, at)
 		}
-		at = s.to
+		at = s.To
 	}
-	if most := rangesOf(c.rcv.size); len(behind.ranges) > most {
-		t.Fatalf("%d received ranges, want at most %d", len(behind.ranges), most)
+	if most := ranges.Limit(c.rcv.size); len(behind.Ranges) > most {
+		t.Fatalf("%d received ranges, want at most %d", len(behind.Ranges), most)
 	}
-	for _, s := range behind.recent[:behind.numRecent] {
-		if i := behind.search(s.from); i == len(behind.ranges) || behind.ranges[i] != s {
-			t.Fatalf("[%d, %d) would be told to the peer and is no range", s.from, s.to)
+	for _, s := range behind.Recent[:behind.NumRecent] {
+		if i := behind.Search(s.From); i == len(behind.Ranges) || behind.Ranges[i] != s {
+			t.Fatalf("[%d, %d) would be told to the peer and is no range", s.From, s.To)
 		}
 	}
 }

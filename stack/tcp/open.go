@@ -57,6 +57,7 @@ func (c *Conn) init(now Time, cfg *Config, id ID, iss, tsOffset uint32, mss int)
 	c.ts.offset = tsOffset
 	c.rtt.init(c.cfg)
 	c.propose(mss)
+	c.initSearch(now)
 	c.updateMSS()
 	c.window.Threshold = congestion.NoThreshold
 	c.ack.quick = quickAcks

@@ -76,8 +76,9 @@ func (c *Conn) agree(now Time, syn *Segment) {
 // updateMSS recomputes the segment size after the limit of the path or of the peer has changed.
 func (c *Conn) updateMSS() {
 	c.snd.mss = min(c.snd.pathMSS, c.snd.peerMSS)
-	if c.snd.holeMSS != 0 {
-		c.snd.mss = min(c.snd.mss, c.snd.holeMSS)
+	if s := c.search; s != nil {
+		s.Limit(int(c.snd.mss) + c.headers())
+		c.snd.mss = uint16(max(s.Size()-c.headers(), minMSS))
 	}
 	c.window.MSS = uint32(c.snd.mss)
 	if c.ts.on {

@@ -104,7 +104,7 @@ func (c *Conn) holdBack() bool {
 	p.held = false
 	a, _ := c.next()
 	p.held = true
-	if p.waited = a == again || a == fresh; p.waited {
+	if p.waited = a == again || a == fresh || a == mtuProbe; p.waited {
 		c.timers[timerPace] = p.next
 	}
 	return p.waited

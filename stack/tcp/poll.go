@@ -9,6 +9,7 @@ import "loam/stack/tcp/congestion"
 //	the SYN
 //	pending duplicate acknowledgments, one by one
 //	lost data, as far as the congestion window allows
+//	a probe of a larger path MTU, if one is due (mtusearch.go)
 //	new data, as far as both windows allow, unless waiting is worthwhile
 //	probes
 //	an acknowledgment, if no earlier segment has carried it
@@ -23,6 +24,7 @@ const (
 	opening
 	again
 	fresh
+	mtuProbe
 	tailProbe
 	poke
 	acknowledgment
@@ -56,7 +58,9 @@ func (c *Conn) Poll(now Time, maxPayload int, out *Out) bool {
 	case again:
 		c.sendAgain(now, out, n)
 	case fresh:
-		c.sendNew(now, out, n)
+		c.sendNew(now, out, n, c.segment())
+	case mtuProbe:
+		c.sendMTUProbe(now, out, n)
 	case tailProbe:
 		c.sendTailProbe(now, out)
 	case poke:
@@ -83,8 +87,8 @@ func (c *Conn) choose(now Time) (action, int) {
 	if c.sent.len() == 0 {
 		c.restart(now)
 	}
-	if c.snd.holeMSS != 0 {
-		c.forgetHole(now)
+	if c.search != nil {
+		c.search.size = c.search.Next(now)
 	}
 	a, n := c.next()
 	if a == nothing && !c.holdBack() {
@@ -108,7 +112,11 @@ func (c *Conn) next() (action, int) {
 			return again, n
 		}
 	default:
-		if n, ok := c.sendable(); ok && (n == 0 || !c.pacingHeld()) {
+		probe, hold := c.nextMTUProbe()
+		if probe > 0 && !c.pacingHeld() {
+			return mtuProbe, probe
+		}
+		if n, ok := c.sendable(); ok && !hold && (n == 0 || !c.pacingHeld()) {
 			return fresh, n
 		}
 		if c.sent.resend > 0 && !c.pacingHeld() { // there is no new data that could decide F-RTO, so lost data is retransmitted

@@ -140,7 +140,7 @@ func (c *Conn) detectLoss(now Time) int {
 // reorderTimeout runs when data has not been acknowledged within the reordering window, although later data was delivered.
 func (c *Conn) reorderTimeout(now Time) {
 	ev := arrival{now: now, before: c.pipe()}
-	if ev.lost = c.detectLoss(now); ev.lost > 0 && c.rec.state < CARecovery {
+	if ev.lost = c.detectLoss(now); ev.lost > 0 && c.rec.state < CARecovery && !c.mtuProbeLost(now) {
 		c.enterRecovery(&ev)
 	}
 }

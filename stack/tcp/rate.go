@@ -148,7 +148,7 @@ func (c *Conn) takeForLost(now Time, i int) {
 	r := c.sent.at(i)
 	c.sent.setFlags(r, sentLost, sentRetrans)
 	s := c.rate
-	if s == nil {
+	if s == nil || c.isMTUProbe(r) {
 		return
 	}
 	t := c.sent.transit(i)

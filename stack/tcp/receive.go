@@ -4,6 +4,7 @@ package tcp
 // and text.go. Step 3, security compartments, is omitted, which section 3.10.7.4 permits.
 
 import (
+	"loam/stack/tcp/ranges"
 	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
@@ -110,7 +111,7 @@ func (c *Conn) answerUnacceptable(now Time, seg *Segment, n int) {
 		return
 	case Seq(seg.Seq).Less(c.rcv.nxt):
 		c.count(DuplicatesIn)
-		c.rcv.noteDuplicate(span{Seq(seg.Seq), sequence.Min(Seq(seg.Seq).Add(n), c.rcv.nxt)})
+		c.rcv.noteDuplicate(ranges.Span{From: Seq(seg.Seq), To: sequence.Min(Seq(seg.Seq).Add(n), c.rcv.nxt)})
 	}
 	c.todo |= todoAck
 	if c.state == TimeWait && seg.Flags.Has(wire.FIN) {

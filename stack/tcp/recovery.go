@@ -85,7 +85,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 			c.markFirstLost(ev)
 		}
 	}
-	if ev.lost > 0 {
+	if ev.lost > 0 && !c.mtuProbeLost(ev.now) {
 		c.enterRecovery(ev)
 	}
 }
@@ -94,6 +94,7 @@ func (c *Conn) reactOpen(ev *arrival) {
 func (c *Conn) enterRecovery(ev *arrival) {
 	c.count(FastRecoveries)
 	c.cancelProbe()
+	c.dropMTUProbe()
 	if c.rec.state != CACWR {
 		c.remember()
 		c.reduce(ev)

@@ -73,6 +73,7 @@ func (c *Conn) enterLoss(now Time) {
 	eligible := r.state < CARecovery || c.snd.retries > 0
 	ev := arrival{now: now, before: c.pipe()}
 	c.cancelProbe()
+	c.dropMTUProbe()
 	if isNew {
 		c.remember()
 		c.reduce(&ev)

@@ -94,9 +94,9 @@ func (c *Conn) putTimestamps(now Time, out *Out) {
 	}
 }
 
-// sendNew sends n bytes of new data, the FIN, or both.
-func (c *Conn) sendNew(now Time, out *Out, n int) {
-	avail, mss := c.unsent(), c.segment()
+// sendNew sends n bytes of new data in segments of mss bytes, the FIN, or both.
+func (c *Conn) sendNew(now Time, out *Out, n, mss int) {
+	avail := c.unsent()
 	n = c.frame(n, mss)
 	c.fill(now, out)
 	out.Seq = uint32(c.snd.nxt)
@@ -206,7 +206,7 @@ func (c *Conn) sendTailProbe(now Time, out *Out) {
 		pending = int(c.probe.pending)
 	}
 	if n := min(c.unsent(), c.windowRoom(), pending*mss); n > 0 && !c.sent.full() {
-		c.sendNew(now, out, n)
+		c.sendNew(now, out, n, mss)
 		c.probeSent(false, pending-segments(out.Len, mss))
 		return
 	}

@@ -27,6 +27,7 @@ type path struct {
 	late    time.Duration
 	dup     float64 // probability that a segment arrives twice
 	outage  func(at Time) bool
+	mtu     func(at Time) int // larger packets are lost; nil: none are
 
 	// overtaken is the probability that a segment is held back until one to three later segments have passed,
 	// or for the duration late if there are none. Package fault calls this reordering.
@@ -198,6 +199,7 @@ type simSetup struct {
 	burst  int    // maxPayload of both hosts
 	slow   int    // number of bytes that host b reads per millisecond; 0: all
 	mss    int
+	id     ID   // the ID of host a; zero: testID
 	whole  bool // both hosts send whole frames
 	turn   Time
 	pauses *pauses // pauses of host a
@@ -222,7 +224,10 @@ func newSim(t testing.TB, s simSetup) *sim {
 		cfg.Counters = &h.counters
 		h.in = newSimIn(t, min(cfg.maxReceiveBuffer(), int(h.peer.total)))
 		h.armed = Never
-		id := testID
+		id := s.id
+		if id == (ID{}) {
+			id = testID
+		}
 		iss := uint32(w.rng.Uint64())
 		if i == 0 {
 			h.Conn = Dial(w.now, &cfg, id, iss, uint32(w.rng.Uint64()), s.mss, &h.out, &h.in)
@@ -343,7 +348,7 @@ func (h *simHost) carry(seg *Segment, ect bool) {
 	if h.shared != nil {
 		p = h.shared
 	}
-	size := len(seg.Payload) + seg.TCP.Len() + 20
+	size := len(seg.Payload) + seg.TCP.Len() + HeadersLen(h.ID().Remote.Addr()) - wire.TCPMinLen
 	start := max(w.now, p.busy)
 	waiting := int(int64(start-w.now) * int64(p.rate) / 8 / int64(time.Second))
 	if p.queue > 0 && waiting+size > p.queue {
@@ -354,6 +359,9 @@ func (h *simHost) carry(seg *Segment, ect bool) {
 		seg.CE = true
 	}
 	if w.rng.Float64() < p.loss || p.outage != nil && p.outage(w.now) {
+		return
+	}
+	if p.mtu != nil && size > p.mtu(w.now) {
 		return
 	}
 	at := p.busy + p.delay

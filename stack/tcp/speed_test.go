@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"loam/stack/tcp/congestion"
+	"loam/stack/tcp/ranges"
 	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
@@ -138,7 +139,7 @@ func benchLossy(tb testing.TB) func() {
 	ack := c.parse("A 1 ack 1 win 65535 <ts 7010 3600000>")
 	data := c.parse("A 1:1449 ack 1 win 65535 <ts 7010 3600000>")
 	next := Seq(c.iss) + 1
-	hole := span{}
+	hole := ranges.Span{}
 	n := 0
 	return func() {
 		c.now += 100 * time.Microsecond
@@ -149,20 +150,20 @@ func benchLossy(tb testing.TB) func() {
 			from, to := Seq(out.Seq), Seq(out.Seq).Add(out.Len)
 			n++
 			switch {
-			case hole.from == hole.to && n%50 == 0:
-				hole = span{from, to} // this segment counts as lost
-			case from == hole.from:
-				hole = span{}
+			case hole.From == hole.To && n%50 == 0:
+				hole = ranges.Span{From: from, To: to} // this segment counts as lost
+			case from == hole.From:
+				hole = ranges.Span{}
 			}
 			next = sequence.Max(next, to)
 		}
 		ack.TSEcr = c.ts.clock(c.now)
 		ack.NumSACK = 0
 		ack.Ack = uint32(next)
-		if hole.from != hole.to {
-			ack.Ack = uint32(hole.from)
-			if hole.to != next {
-				ack.NumSACK, ack.SACK[0] = 1, wire.SACKBlock{Left: uint32(hole.to), Right: uint32(next)}
+		if hole.From != hole.To {
+			ack.Ack = uint32(hole.From)
+			if hole.To != next {
+				ack.NumSACK, ack.SACK[0] = 1, wire.SACKBlock{Left: uint32(hole.To), Right: uint32(next)}
 			}
 		}
 		c.Receive(c.now, ack)

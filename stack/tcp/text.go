@@ -6,6 +6,7 @@ package tcp
 // when the gap is filled. Accepted data is never dropped again.
 
 import (
+	"loam/stack/tcp/ranges"
 	"loam/stack/tcp/sequence"
 	"loam/wire"
 )
@@ -30,11 +31,14 @@ type receiver struct {
 
 	urgentEnd uint64 // RCV.UP: offset at which the announced urgent data ends; 0: none was announced
 
-	dup    span        // duplicate range to report to the peer (D-SACK); empty if none
-	behind *reassembly // ranges that have arrived after a gap; nil if there were none recently
+	dup    ranges.Span  // duplicate range to report to the peer (D-SACK); empty if none
+	behind *ranges.List // ranges that have arrived after a gap; nil if there were none recently
 
 	tune tuning
 }
+
+// gaps reports whether data has arrived after a gap.
+func (r *receiver) gaps() bool { return r.behind != nil && len(r.behind.Ranges) > 0 }
 
 // text processes the data and FIN of a segment. seq is the number of its first byte.
 func (c *Conn) text(now Time, seg *Segment, seq Seq) {
@@ -47,7 +51,7 @@ func (c *Conn) text(now Time, seg *Segment, seq Seq) {
 		c.receivedCE(seg)
 	}
 	if d := c.rcv.nxt.Sub(seq); d > 0 { // the start of the segment has already arrived
-		c.rcv.noteDuplicate(span{seq, sequence.Min(c.rcv.nxt, seq.Add(len(p)))})
+		c.rcv.noteDuplicate(ranges.Span{From: seq, To: sequence.Min(c.rcv.nxt, seq.Add(len(p)))})
 		c.todo |= todoAck
 		p = p[min(d, len(p)):]
 		seq = c.rcv.nxt
@@ -108,15 +112,15 @@ func (c *Conn) inOrder(now Time, seg *Segment, p []byte) {
 // noteOverlap prepares a D-SACK report (RFC 2883 section 4.2). n bytes before RCV.NXT were just received; it reports the
 // first part of them that had already arrived after a gap.
 func (c *Conn) noteOverlap(n int) {
-	if c.rcv.dup.empty() {
-		c.rcv.noteDuplicate(c.rcv.behind.overlap(0, span{c.rcv.nxt.Add(-n), c.rcv.nxt}))
+	if c.rcv.dup.Empty() {
+		c.rcv.noteDuplicate(c.rcv.behind.Overlap(0, ranges.Span{From: c.rcv.nxt.Add(-n), To: c.rcv.nxt}))
 	}
 }
 
 // fillGap advances RCV.NXT over the ranges that it has reached. The last range may end with the FIN, which is not data.
 func (c *Conn) fillGap() bool {
 	from := c.rcv.nxt
-	c.rcv.nxt = c.rcv.behind.take(from)
+	c.rcv.nxt = c.rcv.behind.Take(from)
 	if c.rcv.nxt == from {
 		return false
 	}
@@ -137,10 +141,10 @@ func (c *Conn) outOfOrder(now Time, seq Seq, p []byte, fin bool) {
 	}
 	c.duplicateAck()
 	if c.rcv.behind == nil {
-		c.rcv.behind = new(reassembly)
+		c.rcv.behind = new(ranges.List)
 		c.idle(now)
 	}
-	overlap, ok := c.rcv.behind.insert(span{seq, end}, rangesOf(c.rcv.size))
+	overlap, ok := c.rcv.behind.Insert(ranges.Span{From: seq, To: end}, ranges.Limit(c.rcv.size))
 	c.rcv.noteDuplicate(overlap)
 	if !ok {
 		c.count(DropRanges)

@@ -2,6 +2,8 @@ package tcp
 
 import (
 	"testing"
+
+	"loam/stack/tcp/ranges"
 )
 
 // Receiving data: reassembly, and sending of selective acknowledgments.
@@ -131,14 +133,14 @@ func TestEachSegmentOutOfOrderIsOneDuplicateAckWithoutSACK(t *testing.T) {
 func TestGapsAreBounded(t *testing.T) {
 	c := established(t, &Config{ReceiveBuffer: 60000}, ", sackOK")
 	c.in.discard = true
-	for i := range maxRanges + 50 { // leaves out every other byte
+	for i := range ranges.Max + 50 { // leaves out every other byte
 		at := 3 + 2*i
 		c.send("A " + itoa(at) + ":" + itoa(at+1) + " ack 1")
 		c.drain()
 	}
 	c.wantCount(DropRanges, 50)
-	if n := len(c.rcv.behind.ranges); n != maxRanges {
-		t.Fatalf("%d ranges are kept, want %d", n, maxRanges)
+	if n := len(c.rcv.behind.Ranges); n != ranges.Max {
+		t.Fatalf("%d ranges are kept, want %d", n, ranges.Max)
 	}
 	// A segment that touches a range, or is in order, is still accepted.
 	c.send("A 2:3 ack 1")
@@ -147,7 +149,7 @@ func TestGapsAreBounded(t *testing.T) {
 	c.wantReadable(3)
 	c.send("A 4:516 ack 1")
 	c.wantReadable(515)
-	if c.rcv.behind.numRecent != 0 || c.rcv.gaps() {
+	if c.rcv.behind.NumRecent != 0 || c.rcv.gaps() {
 		t.Error("ranges are left behind")
 	}
 }

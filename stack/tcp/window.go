@@ -107,7 +107,7 @@ func (r *receiver) behindGaps() uint32 {
 	if !r.gaps() {
 		return 0
 	}
-	return uint32(r.behind.ranges[len(r.behind.ranges)-1].to.Sub(r.nxt))
+	return uint32(r.behind.Ranges[len(r.behind.Ranges)-1].To.Sub(r.nxt))
 }
 
 // measureRTT measures the round trip as seen by the receiver: a full segment echoes the timestamp of the

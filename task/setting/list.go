@@ -52,6 +52,11 @@ func All(a *mem.Account, p *posix.Process) map[string]Setting {
 		"sys/net/ipv4/tcp_keepalive_probes":       Integer(1, mostTries, net.KeepAliveCount.Get, net.KeepAliveCount.Set),
 		"sys/net/ipv4/tcp_syn_retries":            Integer(1, mostTries, net.SynRetries.Get, net.SynRetries.Set),
 		"sys/net/ipv4/tcp_fastopen":               Integer(math.MinInt32, math.MaxInt32, net.FastOpen.Load, net.FastOpen.Store),
+		"sys/net/ipv4/tcp_mtu_probing":            Integer(0, 2, net.MTUProbing, net.SetMTUProbing),
+		"sys/net/ipv4/tcp_base_mss":               Integer(1, math.MaxUint16, net.BaseMSS().Get, net.BaseMSS().Set),
+		"sys/net/ipv4/tcp_mtu_probe_floor":        Integer(1, math.MaxUint16, net.ProbeFloor().Get, net.ProbeFloor().Set),
+		"sys/net/ipv4/tcp_probe_threshold":        Integer(1, math.MaxUint16, net.ProbeThreshold().Get, net.ProbeThreshold().Set),
+		"sys/net/ipv4/tcp_probe_interval":         Integer(1, math.MaxInt32, net.ProbeInterval, net.SetProbeInterval),
 		"sys/net/ipv4/tcp_fin_timeout":            seconds(&net.FinWait2),
 		"sys/net/ipv4/tcp_congestion_control":     Text(inet.LongestCongestion, net.Congestion, net.SetCongestion),
 

@@ -76,6 +76,8 @@ func TestAll(t *testing.T) {
 		"kernel/pid_max": "301\n", "kernel/core_pattern": "/tmp/%e.%p\n", "kernel/core_uses_pid": "1\n", "kernel/sem": "1\t2\t3\t4\n",
 		"fs/nr_open": "1024\n", "fs/inotify/max_queued_events": "1\n", "fs/inotify/max_user_instances": "2\n",
 		"fs/inotify/max_user_watches": "3\n", "net/ipv4/tcp_congestion_control": "bbr\n",
+		"net/ipv4/tcp_mtu_probing": "2\n", "net/ipv4/tcp_base_mss": "512\n", "net/ipv4/tcp_mtu_probe_floor": "400\n",
+		"net/ipv4/tcp_probe_threshold": "4\n", "net/ipv4/tcp_probe_interval": "60\n",
 	} {
 		if _, err := settings["sys/"+path].Set(text, 0); err != nil || settings["sys/"+path].Text() != text {
 			t.Errorf("%s: %v, %q", path, err, settings["sys/"+path].Text())
@@ -95,6 +97,7 @@ func TestAll(t *testing.T) {
 		"fs/pipe-max-size": "-0", "fs/pipe-user-pages-soft": " -0\n", "fs/pipe-user-pages-hard": "-0x0",
 		"kernel/pid_max": "300", "kernel/core_pattern": "|/bin/cat", "fs/nr_open": "63", "fs/inotify/max_user_watches": "-1",
 		"kernel/shmmax": "18446744073709551616", "net/ipv4/ip_local_port_range": "1 2",
+		"net/ipv4/tcp_mtu_probing": "3", "net/ipv4/tcp_base_mss": "0",
 	} {
 		if _, err := settings["sys/"+path].Set(text, 0); err != linux.EINVAL {
 			t.Errorf("%s: %s is accepted: %v", path, text, err)
