@@ -4,6 +4,7 @@ import (
 	"loam/abi/linux"
 	"loam/arch/amd64"
 	"loam/boot"
+	"loam/kernel/limit"
 	"loam/kernel/space"
 	"loam/kernel/thread"
 )
@@ -258,6 +259,27 @@ func (k *core) callPrlimit64(_ *cpu, f *amd64.Frame) (int64, bool) {
 		return -int64(linux.ESRCH), true
 	}
 	return k.limits(f.SI, f.DX, f.R10), true
+}
+
+// limits implements prlimit(2). set is the address of the new limits, and addr the address for the old ones; 0: none.
+func (k *core) limits(resource, set, addr uint64) int64 {
+	const size = 16
+	switch {
+	case resource >= limit.Resources:
+		return -int64(linux.EINVAL)
+	case set != 0 && !k.touch(set, size, space.Read), addr != 0 && !k.touch(addr, size, space.Write):
+		return -int64(linux.EFAULT)
+	}
+	soft, hard := k.limitsSet.Get(resource)
+	if set != 0 {
+		if errno := k.limitsSet.Set(resource, *word(set), *word(set + 8)); errno != 0 {
+			return -int64(errno)
+		}
+	}
+	if addr != 0 {
+		*word(addr), *word(addr + 8) = soft, hard
+	}
+	return 0
 }
 
 func (k *core) callGetrusage(c *cpu, f *amd64.Frame) (int64, bool) {

@@ -5,6 +5,7 @@ import (
 
 	"loam/arch/amd64"
 	"loam/boot"
+	"loam/kernel/limit"
 	"loam/kernel/page"
 	"loam/kernel/signal"
 	"loam/kernel/space"
@@ -72,7 +73,7 @@ type core struct {
 	pipes     [maxPipes]pipe
 	poller    poller
 	lines     [MaxInterrupts]line
-	limitsSet [resources][2]uint64 // soft and hard limit of each resource with all bits inverted, so that zero means unlimited
+	limitsSet limit.Table
 
 	// Time and random numbers.
 	rtcAhead int64 // how far the RTC was ahead when the wall clock was set, in seconds

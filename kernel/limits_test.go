@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"loam/abi/linux"
+	"loam/kernel/limit"
 	"loam/kernel/thread"
 )
 
@@ -20,10 +21,10 @@ func TestLimits(t *testing.T) {
 		u.want(0, linux.SYS_GETRLIMIT, resource, at+32)
 		return u.read(at + 32), u.read(at + 40)
 	}
-	for resource := range uint64(resources) {
+	for resource := range uint64(limit.Resources) {
 		want := uint64(infinity)
-		if resource == descriptors {
-			want = mostDescriptors
+		if resource == limit.Descriptors {
+			want = limit.MostDescriptors
 		}
 		if soft, hard := get(resource); soft != want || hard != want {
 			t.Errorf("resource %d: %#x and %#x", resource, soft, hard)
@@ -34,14 +35,14 @@ func TestLimits(t *testing.T) {
 		want                 int64
 	}{
 		{core, 0, infinity, 0}, {core, 0, 0, 0}, {core, 5, infinity, 0}, {core, 6, 5, -int64(linux.EINVAL)},
-		{descriptors, 1024, 4096, 0}, {descriptors, mostDescriptors, mostDescriptors, 0},
-		{descriptors, 1, mostDescriptors + 1, -int64(linux.EPERM)}, {descriptors, infinity, infinity, -int64(linux.EPERM)},
-		{resources, 1, 1, -int64(linux.EINVAL)}, {1 << 40, 1, 1, -int64(linux.EINVAL)},
+		{limit.Descriptors, 1024, 4096, 0}, {limit.Descriptors, limit.MostDescriptors, limit.MostDescriptors, 0},
+		{limit.Descriptors, 1, limit.MostDescriptors + 1, -int64(linux.EPERM)}, {limit.Descriptors, infinity, infinity, -int64(linux.EPERM)},
+		{limit.Resources, 1, 1, -int64(linux.EINVAL)}, {1 << 40, 1, 1, -int64(linux.EINVAL)},
 	} {
 		u.write(at, c.soft)
 		u.write(at+8, c.hard)
 		u.want(c.want, linux.SYS_SETRLIMIT, c.resource, at)
-		if c.resource >= resources {
+		if c.resource >= limit.Resources {
 			u.fails(linux.EINVAL, linux.SYS_GETRLIMIT, c.resource, at)
 			continue
 		}

@@ -127,7 +127,7 @@ func TestIntelCards(t *testing.T) {
 // An image finds its card by itself, without a configuration.
 func TestImageCards(t *testing.T) {
 	image := filepath.Join(t.TempDir(), "web.elf")
-	if err := BuildImage(t.Context(), Target{Args: []string{"../examples/web"}}, nil, image); err != nil {
+	if _, err := BuildImage(t.Context(), Target{Args: []string{"../examples/web"}}, nil, FormatELF, image); err != nil {
 		t.Fatal(err)
 	}
 	for card, model := range map[string]string{"e1000e": "q35", "e1000": "pc"} {

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"loam/unikernel/linked"
+	"loam/unikernel/results"
 )
 
 // Options describes how a program is run.
@@ -70,7 +71,7 @@ type Options struct {
 	Started func()
 
 	linux   bool // the target is a Linux program (an ELF file)
-	results results
+	results results.List
 
 	root    *os.File // archive of the root folder; nil: none, or it is on a disk or shared with the host
 	baseEnv []string // environment to which Env is added; nil: this process's
@@ -126,7 +127,7 @@ func RunProgram(program string, o Options) (status int, err error) {
 		defer os.RemoveAll(filepath.Dir(plain))
 	}
 	o.Volumes = append(testVolumes(program, plain, folder, o.Target.Platform), o.Volumes...)
-	o.results = findResults(o.Args, folder)
+	o.results = results.Find(o.Args, folder)
 	checked := make(chan error, 1) // sent once by the goroutine below; not received if the network fails
 	go func() { checked <- checkTest(program) }()
 	return onNetwork(&o, func() (string, []Volume, error) {

@@ -228,32 +228,6 @@ func (f *runFlags) setRoot(o *unikernel.Options) error {
 	return nil
 }
 
-// registerGuest registers the flags that concern the list of guests (guest.go).
-func (f *runFlags) registerGuest(cmd *cobra.Command) {
-	cmd.Flags().Var(&guestName{f}, "name", "give the guest a `NAME`, by which loam ps, stop, logs, wait and rm know it (default: the program's, with a random number)")
-	cmd.Flags().BoolVarP(&f.detach, "detach", "d", false, "run the guest in the background: print its name when it has started, and store its output for loam logs; its standard input is empty")
-}
-
-// guestName is the flag --name. It distinguishes an empty name from none.
-type guestName struct{ *runFlags }
-
-// String implements pflag.Value.
-func (n *guestName) String() string {
-	if n.runFlags == nil {
-		return ""
-	}
-	return n.name
-}
-
-// Set implements pflag.Value.
-func (n *guestName) Set(s string) error {
-	n.name, n.named = s, true
-	return nil
-}
-
-// Type implements pflag.Value.
-func (n *guestName) Type() string { return "string" }
-
 // checkProgram checks the flags that describe how the program starts.
 func (f *runFlags) checkProgram() error {
 	if f.entrypoint.value != nil && f.root == "" {

@@ -31,6 +31,7 @@ func parseRun(t *testing.T, args ...string) (unikernel.Options, error) {
 	return o, err
 }
 
+// long: it is a table.
 func TestRunOptions(t *testing.T) {
 	port := func(n uint16) netip.AddrPort { return netip.AddrPortFrom(netip.Addr{}, n) }
 	program := func(name string) unikernel.Target { return unikernel.Target{Args: []string{name}} }

@@ -134,6 +134,7 @@ const layers = `
 	NONE < arch/amd64, kernel/page, kernel/space, kernel/thread, kernel/timekeeper;
 	boot/acpi, arch/amd64, kernel/page, kernel/space, kernel/thread, kernel/timekeeper < kernel;
 	arch/amd64 < kernel/signal < kernel;
+	abi/linux < kernel/limit < kernel;
 	exec/vdso < kernel;
 	NONE < unikernel/linked; # what the Go linker made
 	NONE < unikernel/filled < unikernel; # folders of the cache
@@ -191,7 +192,8 @@ const layers = `
 	unikernel/seal < unikernel/sandbox;
 	fs/memfs, fs/tarfs < unikernel/rootfs;
 	exec, exec/library < unikernel/needed; # files of the host that a program of the host needs
-	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/image/efi, unikernel/media, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
+	NONE < unikernel/results; # files of a test binary for go test
+	unikernel/channel, ., unikernel/rootfs, unikernel/overlay, unikernel/sandbox, unikernel/image, unikernel/image/efi, unikernel/media, unikernel/results, unikernel/rt, usernet, exec/library, unikernel/needed, fs/ninep/server, fs/imagefile < unikernel;
 	kernel/device, driver/power, block/virtioblk, block/nvme, block/ahci, driver/console, driver/rng, link/virtionet, link/e1000e, unikernel/channel, unikernel/rt < unikernel/rt/machine;
 	unikernel < unikernel/cost;
 	NONE < unikernel/registry; # the list of running guests

@@ -1,4 +1,4 @@
-package unikernel
+package results
 
 import (
 	"archive/tar"
@@ -11,22 +11,22 @@ import (
 	"testing"
 )
 
-func TestFindResults(t *testing.T) {
-	got := findResults([]string{
+func TestFind(t *testing.T) {
+	got := Find([]string{
 		"-test.paniconexit0", "-test.timeout=10m0s", "-test.outputdir=/home/x", "-test.coverprofile=/tmp/b/_cover_.out",
 		"-test.gocoverdir=/tmp/b/dir", "--test.cpuprofile=cpu.out", "-cpuprofile=mine", "-test.memprofile=",
 	}, "/src")
-	want := results{files: []string{"/tmp/b/_cover_.out", "/home/x/cpu.out"}, folders: []string{"/tmp/b/dir"}}
+	want := List{Files: []string{"/tmp/b/_cover_.out", "/home/x/cpu.out"}, Folders: []string{"/tmp/b/dir"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
-	if got := findResults([]string{"-test.trace=t"}, "/src"); got.files[0] != "/src/t" {
+	if got := Find([]string{"-test.trace=t"}, "/src"); got.Files[0] != "/src/t" {
 		t.Errorf("%+v", got)
 	}
 }
 
 // Only expected files are written. A truncated archive is not an error.
-func TestReceiveResults(t *testing.T) {
+func TestReceive(t *testing.T) {
 	dir := t.TempDir()
 	wanted, other := filepath.Join(dir, "wanted"), filepath.Join(dir, "other")
 	var archive bytes.Buffer
@@ -36,7 +36,7 @@ func TestReceiveResults(t *testing.T) {
 		w.Write([]byte("data"))
 	}
 	w.Flush()
-	if err := receiveResults(&archive, []string{wanted}); err != nil {
+	if err := Receive(&archive, []string{wanted}); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(wanted); string(data) != "data" || err != nil {
@@ -64,7 +64,7 @@ func TestReceiveHoles(t *testing.T) {
 	}
 	copy(block[148:], fmt.Sprintf("%06o\x00 ", sum))
 	archive := append(block, make([]byte, 1024)...)
-	if err := receiveResults(bytes.NewReader(archive), []string{name}); !errors.Is(err, errResults) {
+	if err := Receive(bytes.NewReader(archive), []string{name}); !errors.Is(err, errTooMuch) {
 		t.Error(err)
 	}
 	if st, err := os.Stat(name); err == nil {
