@@ -3,7 +3,7 @@
 //
 // The registry is a folder with a folder for each entry, whose name is the name of the guest:
 //
-//	NAME/lock      locked (flock(2)) by the loam command that runs the guest; after its end, the result as JSON
+//	NAME/lock      locked (flock(2)) by the loam command that runs the guest; after its end, the result as JSON, and spaces
 //	NAME/guest     the Record, as JSON
 //	NAME/output.N  parts of the output of a detached guest; the newest two are kept
 //	.lock          locked while an entry is created or removed
