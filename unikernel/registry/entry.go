@@ -257,7 +257,7 @@ func (e *Entry) writeResult(r Result) error {
 	return err
 }
 
-// named reports whether the name of the guest still belongs to this entry. It does not if somebody has removed the folder.
+// named reports whether the name of the guest still belongs to this entry. It does not if another process has removed the folder.
 // Another guest may have the name then.
 func (e *Entry) named() bool {
 	ours, err := e.folder.Stat()
