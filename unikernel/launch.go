@@ -206,6 +206,9 @@ func forward(p *sandbox.Process, signals <-chan os.Signal, shared bool, done <-c
 				s = syscall.SIGKILL
 			}
 			p.Signal(s.(syscall.Signal)) // Signal fails only if the process has ended
+			if shared && s == syscall.SIGTERM {
+				p.Signal(syscall.SIGCONT) // a job that the user has stopped with its terminal would not handle the signal
+			}
 		case <-done:
 			return
 		}

@@ -104,3 +104,32 @@ func useTerminal(t *testing.T, cmd *exec.Cmd, typist *os.File, line string) {
 		t.Errorf("status %d, want 3", status)
 	}
 }
+
+// A job that the user has stopped handles SIGTERM, if only the command gets the signals SIGTERM and SIGCONT (loam stop).
+func TestTerminateStoppedJob(t *testing.T) {
+	typist, terminal := openTerminal(t)
+	cmd := guestCommand(NoNetwork, "terminal")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	for shown := bufio.NewScanner(typist); strings.TrimRight(shown.Text(), "\r") != "77 by 33"; {
+		if !shown.Scan() {
+			t.Fatal(shown.Err())
+		}
+	}
+	for _, s := range []struct {
+		pid    int
+		signal syscall.Signal
+	}{{-cmd.Process.Pid, syscall.SIGSTOP}, {cmd.Process.Pid, syscall.SIGTERM}, {cmd.Process.Pid, syscall.SIGCONT}} {
+		if err := syscall.Kill(s.pid, s.signal); err != nil {
+			t.Error(err)
+		}
+	}
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 128+int(syscall.SIGTERM) {
+		t.Errorf("status %d", status)
+	}
+}

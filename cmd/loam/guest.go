@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -74,29 +76,40 @@ func (f *runFlags) runListed(cmd *cobra.Command, o unikernel.Options, program st
 		Name: f.name, Program: program, Platform: o.Target.Platform.String(),
 		Ports: ports(o.Network.Forwards), Detached: background != nil,
 	})
-	var refused *registry.Error
-	switch {
-	case errors.As(err, &refused) || cmd.Context().Err() != nil:
-		return guestError(err)
-	case err != nil:
+	if err != nil {
+		var refused *registry.Error
+		if errors.As(err, &refused) || cmd.Context().Err() != nil {
+			return guestError(err)
+		}
 		return f.runUnlisted(cmd, o, background, err)
-	case background != nil:
+	}
+	if background != nil {
 		return runInBackground(cmd, o, entry, background)
 	}
 	o.Started = func() {
+		ignoreKillSignal()
 		if err := entry.Start(); err != nil {
 			fmt.Fprintf(cmd.ErrOrStderr(), "loam: loam ps shows this guest as starting: %v\n", err)
 		}
 	}
 	status, err := unikernel.Run(cmd.Context(), o)
-	reason := ""
-	if err != nil {
-		reason = oneLine(err)
-	}
-	if eerr := entry.End(status, reason); eerr != nil {
+	if eerr := entry.End(result(cmd.Context(), status, err)); eerr != nil {
 		fmt.Fprintf(cmd.ErrOrStderr(), "loam: the entry of this guest stays in loam ps -a: %v\n", eerr)
 	}
 	return ended(status, err)
+}
+
+// ignoreKillSignal makes this process ignore unikernel.KillSignal when its program has ended. Until then, package
+// unikernel handles the signal. Afterwards the signal would end this process while the gateway delivers data, and before
+// the result is recorded.
+func ignoreKillSignal() { signal.Notify(make(chan os.Signal, 1), unikernel.KillSignal) }
+
+// result returns what the list records about the end of a guest: the exit status of this command, and the text of err.
+func result(ctx context.Context, status int, err error) (int, string) {
+	if err == nil {
+		return status, ""
+	}
+	return errorStatus(ctx, err), oneLine(err)
 }
 
 // runUnlisted runs a program that cannot be in the list because of an error. This is possible only for a guest in the
@@ -118,23 +131,28 @@ func runInBackground(cmd *cobra.Command, o unikernel.Options, entry *registry.En
 	}
 	cmd.Root().SetErr(p.Errors())
 	started := false
+	var failed error // the error of the start
 	o.Started = func() {
+		ignoreKillSignal()
+		if failed = entry.Start(); failed != nil {
+			syscall.Kill(os.Getpid(), unikernel.KillSignal)
+			return
+		}
 		started = true
-		if err := errors.Join(entry.Start(), p.Started(entry.Name())); err != nil {
+		if err := p.Started(entry.Name()); err != nil {
 			fmt.Fprintln(os.Stderr, "loam:", oneLine(err))
 			endThis()
 		}
 	}
 	status, err := unikernel.Run(cmd.Context(), o)
-	if err == nil && !started { // the guest has ended before it reported that it runs
+	if err == nil && !started && failed == nil { // the guest has ended before it reported that it runs
 		o.Started()
 	}
-	err = errors.Join(err, p.Finish())
-	reason := ""
-	if err != nil {
-		reason = oneLine(err)
-		status = statusFailed
+	if failed != nil {
+		err = fmt.Errorf("the start of the guest cannot be recorded: %w", failed)
 	}
+	err = errors.Join(err, p.Finish())
+	status, reason := result(cmd.Context(), status, err)
 	if started && err != nil {
 		fmt.Fprintln(output, "loam:", reason)
 	}

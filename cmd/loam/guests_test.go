@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"loam/unikernel"
 	"loam/unikernel/registry"
 )
 
@@ -305,16 +307,9 @@ func TestDetachedGuestThatDoesNotStart(t *testing.T) {
 func TestInterruptedDetachedGuest(t *testing.T) {
 	g := newGuests(t)
 	file := program(t, waiter)
-	folder := t.TempDir() // contains a go command that waits for ever when it builds
+	folder := t.TempDir()
 	built := filepath.Join(folder, "built")
-	real, err := exec.LookPath("go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	script := "#!/bin/sh\n[ \"$1\" != build ] || { touch " + built + "; exec sleep 100000; }\nexec " + real + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	beforeBuild(t, folder, "touch "+built+"; exec sleep 100000")
 	for _, c := range []struct {
 		how    string
 		end    func(caller *os.Process)
@@ -323,6 +318,7 @@ func TestInterruptedDetachedGuest(t *testing.T) {
 	}{
 		{"SIGINT", func(p *os.Process) { p.Signal(syscall.SIGINT) }, "loam: interrupted\n", 130},
 		{"loam stop", func(*os.Process) { g.prints("a\n", "stop", "-t", "0", "a") }, "loam: terminated\n", 143},
+		{"loam rm", func(*os.Process) { g.prints("a\n", "rm", "-f", "a") }, "loam: terminated\n", 143},
 		{"SIGKILL", func(p *os.Process) { p.Kill() }, "", -1},
 	} {
 		os.Remove(built)
@@ -376,7 +372,14 @@ func TestLostGuest(t *testing.T) {
 		if e := g.show("b"); e.Name != "" {
 			g.Errorf("the next loam run does not remove %+v", e)
 		}
-		g.prints("a\n", "rm", "a")
+		foreground = g.loam(with(run, "--name", "b", "--net", "none", file)...)
+		if err := foreground.Start(); err != nil {
+			g.Fatal(err)
+		}
+		g.eventually("b runs", func() bool { return g.show("b").State == registry.Running })
+		foreground.Process.Kill()
+		foreground.Wait()
+		g.prints("a\nb\n", "rm", "-f", "a", "b")
 		g.empty()
 	})
 }
@@ -422,4 +425,70 @@ func TestDetachedGuestHasDisk(t *testing.T) {
 		g.prints("a\n", "rm", "-f", "a")
 	}
 	g.empty()
+}
+
+// beforeBuild makes a go command in a folder, which runs a shell command before it builds.
+func beforeBuild(t *testing.T, folder, command string) {
+	t.Helper()
+	real, err := exec.LookPath("go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\n[ \"$1\" != build ] || { " + command + "; }\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(folder, "go"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// If the start cannot be recorded, for example because the file system is full, the guest ends and the reason is printed.
+func TestStartIsNotRecorded(t *testing.T) {
+	g := newGuests(t)
+	folder := t.TempDir()
+	beforeBuild(t, folder, "mkdir -p "+g.list+"/loam/a/guest.new")
+	cmd := g.loam("run", "--platform", "process", "--net", "none", "-d", "--name", "a", program(t, waiter), "--", "stubborn")
+	cmd.Env = append(cmd.Env, "PATH="+folder+":"+os.Getenv("PATH"))
+	out, err := cmd.CombinedOutput()
+	if status := cmd.ProcessState.ExitCode(); status != statusFailed || !strings.HasPrefix(string(out), "loam: the start of the guest cannot be recorded: ") {
+		t.Errorf("status %d, %v, %s", status, err, out)
+	}
+	g.empty()
+}
+
+// A signal that arrives before the entry is made is not ignored.
+func TestInterruptedBeforeEntry(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interruption(syscall.SIGTERM))
+	root := newRoot()
+	var errs bytes.Buffer
+	root.SetErr(&errs)
+	status := execute(ctx, root, []string{"run", "--platform", "process", "--net", "none", program(t, waiter)})
+	if status != 143 || errs.String() != "loam: terminated\n" {
+		t.Errorf("status %d, %s", status, &errs)
+	}
+}
+
+// The signal of loam stop does not end a command whose program has ended.
+func TestLateKillSignal(t *testing.T) {
+	ignoreKillSignal()
+	if err := syscall.Kill(os.Getpid(), unikernel.KillSignal); err != nil {
+		t.Error(err)
+	}
+}
+
+// The recorded status is the exit status of the command.
+func TestRecordedStatus(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(interruption(syscall.SIGTERM))
+	for _, c := range []struct {
+		status int
+		err    error
+		want   int
+	}{
+		{3, nil, 3}, {0, errors.New("x"), statusFailed}, {0, &usageError{"x", "y"}, statusUsage}, {0, context.Canceled, 143},
+		{0, &unikernel.Error{}, statusUsage}, {0, &unikernel.Error{Output: "x"}, statusFailed}, {0, exitError(7), 7},
+	} {
+		if got, _ := result(ctx, c.status, c.err); got != c.want {
+			t.Errorf("%d, %v: %d, want %d", c.status, c.err, got, c.want)
+		}
+	}
 }

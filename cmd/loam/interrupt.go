@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
@@ -25,6 +26,12 @@ func (i interruption) status() int { return 128 + int(i) }
 
 // signal returns the signal.
 func (i interruption) signal() syscall.Signal { return syscall.Signal(i) }
+
+// interruptionOf returns the interruption that has caused an error of a command, if one has.
+func interruptionOf(ctx context.Context, err error) (ended interruption, ok bool) {
+	ok = errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended)
+	return ended, ok
+}
 
 // endThis sends this process SIGTERM, as another process would.
 func endThis() { syscall.Kill(os.Getpid(), syscall.SIGTERM) }

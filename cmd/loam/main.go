@@ -62,40 +62,50 @@ func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e))
 func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
 	var usage *usageError
 	var exit exitError
 	var program *unikernel.Error
-	var ended interruption
+	ended, interrupted := interruptionOf(ctx, err)
 	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, context.Canceled) && errors.As(context.Cause(ctx), &ended):
+	case interrupted:
 		fmt.Fprintln(root.ErrOrStderr(), "loam:", ended)
+	case errors.As(err, &exit):
+	case !errors.As(err, &usage) && errors.As(err, &program):
+		printFailure(root.ErrOrStderr(), program)
+	default:
+		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+	}
+	return errorStatus(ctx, err)
+}
+
+// errorStatus returns the exit status for an error of a command. It is 1 if the go command has failed.
+func errorStatus(ctx context.Context, err error) int {
+	var usage *usageError
+	var exit exitError
+	var program *unikernel.Error
+	ended, interrupted := interruptionOf(ctx, err)
+	switch {
+	case interrupted:
 		return ended.status()
 	case errors.As(err, &exit):
 		return int(exit)
-	case errors.As(err, &usage):
-		fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
+	case errors.As(err, &usage), errors.As(err, &program) && program.Output == "":
 		return statusUsage
-	case errors.As(err, &program):
-		return failed(root.ErrOrStderr(), program)
 	}
-	fmt.Fprintln(root.ErrOrStderr(), "loam:", oneLine(err))
 	return statusFailed
 }
 
-// failed prints why a program cannot run, and returns the exit status. If the go command has failed, its own output is
-// printed, and the exit status is 1.
-func failed(w io.Writer, e *unikernel.Error) int {
-	if e.Output == "" {
-		fmt.Fprintln(w, "loam:", oneLine(e))
-		return statusUsage
+// printFailure prints why a program cannot run. If the go command has failed, its own output is printed.
+func printFailure(w io.Writer, e *unikernel.Error) {
+	if e.Output != "" {
+		fmt.Fprintln(w, strings.TrimRight(e.Output, "\n"))
 	}
-	fmt.Fprintln(w, strings.TrimRight(e.Output, "\n"))
-	if e.Next != "" {
+	if e.Output == "" || e.Next != "" {
 		fmt.Fprintln(w, "loam:", oneLine(e))
 	}
-	return statusFailed
 }
 
 func oneLine(err error) string {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
+
 	"github.com/spf13/cobra"
 
+	"loam/unikernel"
 	"loam/unikernel/registry"
 )
 
@@ -22,8 +26,8 @@ func newRm() *cobra.Command {
 	return cmd
 }
 
-// removeGuest removes a guest. If force is set, it kills the guest first. A guest in the foreground removes itself at its
-// end.
+// removeGuest removes a guest. If force is set, it kills the guest first. A guest in the foreground, or one that has not
+// started, removes itself at its end.
 func removeGuest(cmd *cobra.Command, r *registry.Registry, name string, force bool) error {
 	if !force {
 		return r.Remove(cmd.Context(), name)
@@ -33,11 +37,11 @@ func removeGuest(cmd *cobra.Command, r *registry.Registry, name string, force bo
 		return err
 	}
 	defer g.Close()
-	if err := stopGuest(cmd, r, name, 0); err != nil {
+	if err := g.Stop(cmd.Context(), 0, unikernel.KillSignal); err != nil {
 		return err
 	}
-	if !g.Detached {
-		return nil
+	if err := r.Remove(cmd.Context(), name); !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
-	return r.Remove(cmd.Context(), name)
+	return nil
 }

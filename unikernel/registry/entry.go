@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -60,6 +61,7 @@ const (
 type Entry struct {
 	r      *Registry
 	dir    *os.Root
+	folder *os.File // the folder of the entry, locked against systemd-tmpfiles: see make
 	lock   *os.File // locked
 	record Record
 }
@@ -78,9 +80,7 @@ func (r *Registry) Create(ctx context.Context, record Record) (*Entry, error) {
 		return nil, err
 	}
 	defer unlock()
-	if err := r.sweep(); err != nil {
-		return nil, err
-	}
+	r.sweep() // an entry that cannot be removed does not prevent others
 	if record.Name == "" {
 		record.Name = r.freeName(record.Program)
 	} else if err := r.taken(record.Name); err != nil {
@@ -98,8 +98,15 @@ func (r *Registry) Create(ctx context.Context, record Record) (*Entry, error) {
 	return e, nil
 }
 
+// resultRoom is the number of bytes that are reserved for the result in the lock file, so that End can write it to a full
+// file system.
+const resultRoom = 4096
+
 // make makes the files of the entry in a folder, and then gives the folder its name. The caller holds the lock of the
 // registry.
+//
+// systemd-tmpfiles(8) removes files in /tmp that have not been used for some days, but leaves out folders that another
+// process has locked.
 func (e *Entry) make(folder string) (err error) {
 	if err := e.r.root.Mkdir(folder, 0o700); err != nil {
 		return err
@@ -107,11 +114,20 @@ func (e *Entry) make(folder string) (err error) {
 	if e.dir, err = e.r.root.OpenRoot(folder); err != nil {
 		return err
 	}
+	if e.folder, err = e.dir.Open("."); err != nil {
+		return err
+	}
+	if _, err := tryLock(e.folder, syscall.LOCK_SH); err != nil {
+		return err
+	}
 	if e.lock, err = e.dir.OpenFile(lockFile, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		return err
 	}
 	if locked, err := tryLock(e.lock, syscall.LOCK_EX); err != nil || !locked {
 		return errors.Join(err, errors.New("the lock of a new entry is held"))
+	}
+	if _, err := e.lock.WriteAt(bytes.Repeat([]byte{' '}, resultRoom), 0); err != nil {
+		return err
 	}
 	if err := e.write(); err != nil {
 		return err
@@ -199,41 +215,66 @@ func (e *Entry) CopyOutput(w io.Writer) error {
 	return err
 }
 
-// Start records that the program has started.
+// Start records that the program has started. After an error, the guest counts as not started.
 func (e *Entry) Start() error {
 	e.record.Started = time.Now()
-	return e.write()
+	err := e.write()
+	if err != nil {
+		e.record.Started = time.Time{}
+	}
+	return err
 }
-
-// lockTime is the time that End waits for the lock of the registry. Only a process that is stopped while it holds the lock
-// delays others so long.
-const lockTime = 5 * time.Second
 
 // End records the end of the guest and closes the entry. It removes the entry, unless the guest is detached and has
 // started. If only the removal fails, the result is recorded.
 func (e *Entry) End(status int, reason string) error {
 	defer e.close()
-	data, err := json.Marshal(Result{status, reason, time.Now()})
-	if err == nil {
-		_, err = e.lock.WriteAt(data, 0)
-	}
+	err := e.writeResult(Result{status, reason, time.Now()})
 	if e.record.Detached && !e.record.Started.IsZero() {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
-	defer cancel()
-	unlock, lerr := e.r.lock(ctx)
+	unlock, lerr := e.r.lock(context.Background())
 	if lerr != nil { // a later Create removes the entry
 		return errors.Join(err, lerr)
 	}
 	defer unlock()
-	return errors.Join(err, e.r.discard(e.record.Name))
+	if !e.named() {
+		return nil
+	}
+	return e.r.discard(e.record.Name)
+}
+
+// writeResult writes the result to the lock file. It leaves out the end of a reason that is too long for the reserved bytes.
+func (e *Entry) writeResult(r Result) error {
+	data, err := json.Marshal(r)
+	for err == nil && len(data) > resultRoom {
+		r.Reason = strings.ToValidUTF8(r.Reason[:len(r.Reason)/2], "")
+		data, err = json.Marshal(r)
+	}
+	if err == nil {
+		_, err = e.lock.WriteAt(data, 0)
+	}
+	return err
+}
+
+// named reports whether the name of the guest still belongs to this entry. It does not if another process has removed the folder.
+// Another guest may have the name then.
+func (e *Entry) named() bool {
+	ours, err := e.folder.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := e.r.root.Stat(e.record.Name)
+	return err == nil && os.SameFile(ours, there)
 }
 
 // close closes the files of the entry, and so releases its lock.
 func (e *Entry) close() {
 	if e.lock != nil {
 		e.lock.Close()
+	}
+	if e.folder != nil {
+		e.folder.Close()
 	}
 	if e.dir != nil {
 		e.dir.Close()

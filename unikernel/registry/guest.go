@@ -64,14 +64,22 @@ func (r *Registry) List() (list []Guest, err error) {
 	return list, nil
 }
 
-// Find returns the guest with a name. The caller closes it. If there is none, it returns an *Error.
+// missing is the error for a name that no guest has. It matches fs.ErrNotExist.
+type missing struct{ err *Error }
+
+func (m missing) Error() string      { return m.err.Error() }
+func (m missing) Unwrap() error      { return m.err }
+func (missing) Is(target error) bool { return target == fs.ErrNotExist }
+
+// Find returns the guest with a name. The caller closes it. If there is none, it returns an *Error that matches
+// fs.ErrNotExist.
 func (r *Registry) Find(name string) (*Guest, error) {
 	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	g, err := r.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{fmt.Sprintf("there is no guest with the name %s", name), "see loam ps -a"}
+		return nil, missing{&Error{fmt.Sprintf("there is no guest with the name %s", name), "see loam ps -a"}}
 	}
 	return g, err
 }

@@ -3,7 +3,7 @@
 //
 // The registry is a folder with a folder for each entry, whose name is the name of the guest:
 //
-//	NAME/lock      locked (flock(2)) by the loam command that runs the guest; after its end, the result as JSON
+//	NAME/lock      locked (flock(2)) by the loam command that runs the guest; after its end, the result as JSON, and spaces
 //	NAME/guest     the Record, as JSON
 //	NAME/output.N  parts of the output of a detached guest; the newest two are kept
 //	.lock          locked while an entry is created or removed
@@ -130,8 +130,14 @@ func tryLock(f *os.File, how int) (bool, error) {
 	}
 }
 
+// lockTime is the maximum time to wait for the lock of the registry. Only a process that is stopped while it holds the lock
+// delays others so long. It is a variable for tests.
+var lockTime = 15 * time.Second
+
 // lock locks the registry against the creation and removal of entries. It returns the function that releases the lock.
 func (r *Registry) lock(ctx context.Context) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockTime, errors.New("another loam command holds the lock of the list of guests: end it, or continue it if it is stopped"))
+	defer cancel()
 	f, err := r.root.OpenFile(".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err

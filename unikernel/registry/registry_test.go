@@ -366,3 +366,106 @@ func FuzzCheckName(f *testing.F) {
 		}
 	})
 }
+
+// End does not remove the entry of another guest that has got the name, because the folder of the first was removed.
+func TestNameOfRemovedFolder(t *testing.T) {
+	r := newRegistry(t)
+	first := create(t, r, Record{Name: "a"})
+	if err := r.root.RemoveAll("a"); err != nil {
+		t.Fatal(err)
+	}
+	second := create(t, r, Record{Name: "a"})
+	if err := first.End(0, ""); err != nil {
+		t.Error(err)
+	}
+	if got := states(t, r); got != "a starting" {
+		t.Errorf("%q", got)
+	}
+	if err := second.End(0, ""); err != nil {
+		t.Error(err)
+	}
+	if got := files(t, r); got != ".lock" {
+		t.Error(got)
+	}
+}
+
+// A folder of a guest that runs is locked, so systemd-tmpfiles leaves it out.
+func TestFolderIsLocked(t *testing.T) {
+	r := newRegistry(t)
+	e := create(t, r, Record{Name: "a"})
+	f, err := r.root.Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if locked, err := tryLock(f, syscall.LOCK_EX); locked || err != nil {
+		t.Errorf("%v, %v", locked, err)
+	}
+	e.End(0, "")
+	if locked, err := tryLock(f, syscall.LOCK_EX); !locked || err != nil {
+		t.Errorf("after the end: %v, %v", locked, err)
+	}
+}
+
+// A result needs no new space of the file system, however long its reason is.
+func TestResultInReservedSpace(t *testing.T) {
+	r := newRegistry(t)
+	e := create(t, r, Record{Name: "a", Detached: true})
+	e.Start()
+	if err := e.End(3, strings.Repeat("ä\x01", resultRoom)); err != nil {
+		t.Error(err)
+	}
+	g, err := r.Find("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if st, err := g.lock.Stat(); err != nil || st.Size() != resultRoom || g.State != Exited || g.Result.Status != 3 || g.Result.Reason == "" {
+		t.Errorf("%v, %+v, %+v", err, st, g)
+	}
+}
+
+// A guest whose start cannot be recorded counts as not started.
+func TestStartIsNotRecorded(t *testing.T) {
+	r := newRegistry(t)
+	e := create(t, r, Record{Name: "a", Detached: true})
+	if err := e.dir.Mkdir(recordFile+".new", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(); err == nil {
+		t.Error("no error")
+	}
+	e.End(1, "")
+	if got := files(t, r); got != ".lock" {
+		t.Error(got)
+	}
+}
+
+// A command that is stopped while it holds the lock does not block others for ever.
+func TestLockIsHeld(t *testing.T) {
+	r := newRegistry(t)
+	unlock, err := r.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	defer func(before time.Duration) { lockTime = before }(lockTime)
+	lockTime = 10 * time.Millisecond
+	if _, err := r.Create(t.Context(), Record{Name: "a"}); err == nil || !strings.Contains(err.Error(), "another loam command holds the lock") {
+		t.Error(err)
+	}
+}
+
+// An entry that cannot be removed does not prevent others.
+func TestUnusableEntry(t *testing.T) {
+	r := newRegistry(t)
+	if err := os.MkdirAll(filepath.Join(r.places[0], "x", lockFile), 0o700); err != nil { // flock works on folders, too
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(r.places[0], "x", recordFile), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := create(t, r, Record{Name: "a"}).End(0, ""); err != nil {
+		t.Error(err)
+	}
+}
