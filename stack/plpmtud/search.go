@@ -148,7 +148,7 @@ func (s *Search) BlackHole() bool {
 
 // FullStop records that repeated timeouts indicate a black hole (RFC 4821 section 7.7). The size falls to the base, or is halved.
 // carried is true if the path has carried packets of the present size before. Then an outage is as likely as a black hole. FullStop
-// is no result for later connections, because only a probe tells the two apart.
+// is no result for later connections, because only a probe distinguishes the two.
 func (s *Search) FullStop(carried bool) {
 	if !s.stalled {
 		s.before, s.carried, s.stalled = s.low, carried, true
