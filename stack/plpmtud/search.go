@@ -14,9 +14,15 @@ type Search struct {
 	probe  uint16        // size of the probe in flight; 0: none
 	losses uint8         // lost probes of the size that is tried now
 	top    bool          // high itself is tried next
-	holed  bool          // a black hole was found and no probe has been delivered or lost since: one lost probe of high is enough
+	holed  bool          // a black hole was suspected and no probe has been delivered or lost since: one lost probe of high is enough
 	fresh  bool          // low has changed since the last call of Changed
 	again  time.Duration // time at which a completed search starts again
+
+	// The fields below are used to withdraw the suspicion of a black hole.
+	before  uint16 // size before the suspicion; 0: none, or another timeout or the result of a probe has followed
+	carried bool   // the path has carried packets of that size
+	stalled bool   // nothing has been delivered since the suspicion
+	down    bool   // packets of the size after the fallback were lost as well
 }
 
 // New returns a search that starts at the base size (RFC 4821 section 7.2). most is the limit for packets. headers is the length
@@ -91,7 +97,7 @@ func (s *Search) Sent(size int) { s.probe = uint16(size) }
 // Delivered records that the probe has arrived (RFC 4821 section 7.6.1).
 func (s *Search) Delivered(now time.Duration) {
 	size := min(s.probe, s.most)
-	s.probe, s.losses, s.top, s.holed = 0, 0, false, false
+	s.probe, s.losses, s.top, s.holed, s.before = 0, 0, false, false, 0
 	if size > s.low {
 		s.low, s.fresh = size, true
 		s.high = max(s.high, size)
@@ -109,7 +115,7 @@ func (s *Search) Lost(now time.Duration) {
 	if s.losses++; s.losses < maxProbes && !s.holed {
 		return
 	}
-	s.high, s.losses, s.top, s.holed = size-1, 0, false, false
+	s.high, s.losses, s.top, s.holed, s.before, s.fresh = size-1, 0, false, false, 0, true
 	s.rest(now)
 }
 
@@ -141,12 +147,37 @@ func (s *Search) BlackHole() bool {
 }
 
 // FullStop records that repeated timeouts indicate a black hole (RFC 4821 section 7.7). The size falls to the base, or is halved.
-func (s *Search) FullStop() {
+// carried is true if the path has carried packets of the present size before. Then an outage is as likely as a black hole. FullStop
+// is no result for later connections, because only a probe distinguishes the two.
+func (s *Search) FullStop(carried bool) {
+	if !s.stalled {
+		s.before, s.carried, s.stalled = s.low, carried, true
+	}
 	s.low = uint16(s.Fallback())
-	s.probe, s.losses, s.top, s.holed, s.fresh = 0, 0, true, true, true
+	s.probe, s.losses, s.top, s.holed = 0, 0, true, !s.carried
 	if s.complete() {
 		s.high = s.most
 	}
+}
+
+// TimedOut records a timeout. It is called before FullStop.
+func (s *Search) TimedOut() {
+	s.down = s.stalled
+	if !s.stalled {
+		s.before = 0
+	}
+}
+
+// Passed records that data was delivered. The size before FullStop is used again in two cases: smaller packets were lost as well, so
+// the path was down; or spurious is true, because nothing was lost. Passed reports whether the size has changed.
+func (s *Search) Passed(spurious bool) bool {
+	withdraw := s.before != 0 && (spurious || s.down && s.carried)
+	s.stalled, s.down = false, false
+	if withdraw {
+		s.low = min(s.before, s.most)
+		s.high, s.top, s.holed, s.losses, s.before = max(s.high, s.low), true, false, 0, 0
+	}
+	return withdraw
 }
 
 // Limit sets the limit for packets. If it rises, the larger sizes are searched at once.

@@ -127,14 +127,14 @@ func TestFullStop(t *testing.T) {
 		if n := s.Fallback(); n != want {
 			t.Errorf("fallback of %d bytes, want %d", n, want)
 		}
-		if s.FullStop(); s.Size() != want {
+		if s.FullStop(false); s.Size() != want {
 			t.Errorf("%d bytes, want %d", s.Size(), want)
 		}
 	}
 	s = New(Config{}, 1500, 60, true)
 	s.BlackHole()
 	for range 2 {
-		if s.FullStop(); s.Size() != 1280 {
+		if s.FullStop(false); s.Size() != 1280 {
 			t.Errorf("IPv6: %d bytes", s.Size())
 		}
 	}
@@ -149,7 +149,7 @@ func TestFirstProbeAfterFullStop(t *testing.T) {
 	for _, mtu := range []int{1400, 1500} {
 		s := New(Config{}, 1500, 40, false)
 		s.BlackHole()
-		s.FullStop()
+		s.FullStop(false)
 		s.Sent(s.Next(0))
 		if mtu == 1500 {
 			s.Delivered(0)
@@ -165,7 +165,7 @@ func TestFirstProbeAfterFullStop(t *testing.T) {
 	}
 }
 
-// RFC 4821 section 7.2: after an interval, larger sizes are probed again, so that a path that has grown is used.
+// RFC 4821 section 7.3: after an interval, larger sizes are probed again, so that a path that has grown is used.
 func TestLargerSizesAreTriedAgain(t *testing.T) {
 	s := New(Config{}, 1500, 40, false)
 	p := path{mtu: 1400}
@@ -231,6 +231,64 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// If a probe has confirmed a black hole, the result is stored even if the connection ends before the search.
+func TestConfirmedBlackHoleIsStored(t *testing.T) {
+	s := New(Config{}, 1500, 40, false)
+	s.BlackHole()
+	s.FullStop(false)
+	if s.Passed(false); s.Size() != 1064 {
+		t.Errorf("%d bytes", s.Size())
+	}
+	if r, ok := s.Changed(); ok {
+		t.Errorf("%+v without a probe", r)
+	}
+	s.Sent(s.Next(0))
+	s.Lost(0)
+	if r, ok := s.Changed(); !ok || r.Low != 1064 || r.High != 1499 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The suspicion of a black hole is withdrawn if smaller packets were lost too although the path had carried the size, or if nothing
+// was lost. The delivery of a smaller packet alone does not withdraw it.
+func TestSuspicionIsWithdrawn(t *testing.T) {
+	for _, test := range []struct {
+		name                    string
+		carried, lost, spurious bool
+		want                    int
+	}{
+		{"black hole", false, false, false, 1064},
+		{"black hole on a path that has become narrow", true, false, false, 1064},
+		{"black hole and a lost packet", false, true, false, 576},
+		{"outage", true, true, false, 1500},
+		{"delay", false, true, true, 1500},
+	} {
+		s := New(Config{}, 1500, 40, false)
+		s.BlackHole()
+		s.TimedOut()
+		s.FullStop(test.carried)
+		if test.lost {
+			s.TimedOut()
+			s.FullStop(true)
+		}
+		s.Passed(false)
+		if s.Passed(test.spurious); s.Size() != test.want {
+			t.Errorf("%s: %d bytes", test.name, s.Size())
+		}
+		if r, ok := s.Changed(); ok {
+			t.Errorf("%s: %+v is a result without a probe", test.name, r)
+		}
+	}
+	s := New(Config{}, 1500, 40, false)
+	s.BlackHole()
+	s.FullStop(false)
+	s.Passed(false)
+	s.TimedOut()
+	if s.Passed(true) {
+		t.Error("a later timeout that was unnecessary withdraws the suspicion")
+	}
+}
+
 func TestTable(t *testing.T) {
 	var table Table
 	host := netip.MustParseAddr("192.0.2.1")
@@ -287,7 +345,8 @@ func FuzzSearch(f *testing.F) {
 			case 2:
 				s.Inconclusive()
 			case 3:
-				s.FullStop()
+				s.TimedOut()
+				s.FullStop(e >= 128)
 			case 4:
 				s.Limit(int(e) * 40)
 			case 5:
@@ -295,6 +354,7 @@ func FuzzSearch(f *testing.F) {
 					s.Resume(r)
 				}
 			case 6:
+				s.Passed(e >= 128)
 				s.Sent(n)
 			}
 			if s.low > s.high || s.high > s.most || s.low == 0 {

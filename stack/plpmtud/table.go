@@ -14,6 +14,17 @@ type Result struct {
 	Again     time.Duration
 }
 
+// Paths gives connections the settings and the results that all connections of the owner share. Each method takes at most a
+// leaf lock.
+type Paths interface {
+	// Searches returns the settings of new searches.
+	Searches() Config
+	// Found returns the result of an earlier search for the path to a host.
+	Found(now time.Duration, host netip.Addr) (Result, bool)
+	// Store stores a result for later connections. A Low of 0 removes it.
+	Store(now time.Duration, host netip.Addr, r Result)
+}
+
 // Limits of a Table.
 const (
 	maxResults = 4096             // number of hosts; the least recently used one is evicted

@@ -9,7 +9,7 @@ import (
 	"loam/stack/plpmtud"
 )
 
-// Searches holds the settings of searches for path MTUs, and their results for all shards. It implements tcp.Paths. The zero value has
+// Searches holds the settings of searches for path MTUs, and their results for all shards. It implements plpmtud.Paths. The zero value has
 // the default settings.
 type Searches struct {
 	config atomic.Pointer[plpmtud.Config]

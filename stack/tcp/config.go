@@ -64,7 +64,7 @@ type Config struct {
 	// Probing selects when a connection searches for the path MTU without ICMP messages (RFC 4821). If Paths is not nil, it
 	// replaces Probing and keeps the results for later connections.
 	Probing plpmtud.Config
-	Paths   Paths
+	Paths   plpmtud.Paths
 
 	// NoDelay is the initial setting of SetNoDelay.
 	NoDelay bool

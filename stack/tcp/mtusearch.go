@@ -11,7 +11,8 @@ import (
 // A black hole is a path that drops large packets while no router reports it (RFC 2923 section 2.1). Small packets pass, so the
 // connection opens, and then stalls at the first full segments. After three consecutive timeouts of one segment a black hole is
 // suspected, and lost data is retransmitted in smaller segments. Two timeouts are enough if the peer has never acknowledged a
-// segment of that size. If the path was in fact down, this costs extra headers until the first probe is delivered.
+// segment of that size. The suspicion is withdrawn at the next acknowledgment if smaller segments were lost too, or if nothing was
+// lost after all. Otherwise the first probe decides. Until then, a false suspicion costs extra headers.
 //
 // A probe is one segment of new data, larger than the others. Enough data follows it to reveal its loss. If nothing else is lost,
 // the loss is no sign of congestion, and the data of the probe is sent again in segments of the usual size.
@@ -21,17 +22,6 @@ type search struct {
 	plpmtud.Search
 	start, end Seq // sequence numbers of the probe in flight; equal if there is none
 	size       int // size of the next probe; 0: none is due
-}
-
-// Paths gives connections the settings and the results that all connections of the owner share. For each call, the owner takes
-// only a leaf lock.
-type Paths interface {
-	// Searches returns the settings of new searches.
-	Searches() plpmtud.Config
-	// Found returns the result of an earlier search for the path to a host.
-	Found(now Time, host netip.Addr) (plpmtud.Result, bool)
-	// Store stores a result for later connections. A Low of 0 removes it.
-	Store(now Time, host netip.Addr, r plpmtud.Result)
 }
 
 // Timeouts of one segment after which a black hole is suspected. The second number is for sizes that were never acknowledged.
@@ -64,7 +54,7 @@ func (c *Conn) newSearch(s plpmtud.Config) *search {
 // initSearch starts a search with a new connection if the settings require it, or if an earlier one has found a black hole.
 func (c *Conn) initSearch(now Time) {
 	s := c.searches()
-	if s.Mode == plpmtud.Off {
+	if s.Mode == plpmtud.Off || c.out == nil { // the answer to a SYN with a cookie sends no data
 		return
 	}
 	if c.cfg.Paths != nil {
@@ -81,6 +71,9 @@ func (c *Conn) initSearch(now Time) {
 
 // suspectHole is called when the retransmission timer of the first segment in flight has expired.
 func (c *Conn) suspectHole(now Time) {
+	if c.search != nil {
+		c.search.TimedOut()
+	}
 	r, limit := c.sent.at(0), holeTimeouts
 	if r.mss > c.snd.proven {
 		limit = newHoleTimeouts
@@ -108,7 +101,7 @@ func (c *Conn) suspectHole(now Time) {
 	c.search = s
 	c.count(BlackHoles)
 	c.dropMTUProbe()
-	s.FullStop()
+	s.FullStop(r.mss <= c.snd.proven)
 	c.SetMSS(now, int(c.snd.pathMSS))
 }
 
@@ -159,10 +152,7 @@ func (c *Conn) isMTUProbe(r *sent) bool {
 // mtuProbeLost reports whether the probe is all that is lost, and records that. Its loss is then no sign of congestion.
 func (c *Conn) mtuProbeLost(now Time) bool {
 	s := c.search
-	if s == nil || s.start == s.end || int(c.sent.lost) != s.end.Sub(s.start) {
-		return false
-	}
-	if r := c.sent.at(c.sent.find(s.start)); !c.isMTUProbe(r) || !r.resend() {
+	if s == nil || s.start == s.end || int(c.sent.lost) != s.end.Sub(s.start) || c.sent.resend != c.sent.lost || !c.isMTUProbe(c.sent.at(c.sent.firstResend())) {
 		return false
 	}
 	c.count(MTUProbesLost)
@@ -180,7 +170,15 @@ func (c *Conn) searchAcked(now Time) {
 		s.Delivered(now)
 		c.updateMSS()
 	}
+	c.searchPassed(false)
 	if r, ok := s.Changed(); ok && c.cfg.Paths != nil {
 		c.cfg.Paths.Store(now, c.id.Remote.Addr().WithZone(""), r)
+	}
+}
+
+// searchPassed records that data was delivered. spurious is true if the timeouts before were unnecessary.
+func (c *Conn) searchPassed(spurious bool) {
+	if c.search != nil && c.search.Passed(spurious) {
+		c.updateMSS()
 	}
 }

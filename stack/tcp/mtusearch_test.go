@@ -294,13 +294,16 @@ func TestSimRandomLossIsNoNarrowPath(t *testing.T) {
 	}
 }
 
-// An outage looks like a black hole. The first probe after it restores the size.
+// An outage that ends right after the fallback looks like a black hole. The first probe after it restores the size.
 func TestSimOutageIsNoNarrowPath(t *testing.T) {
 	s := duplex(path{rate: 20e6, delay: 10 * ms, queue: 100_000})
-	s.ab.outage = func(at Time) bool { return at > time.Hour+time.Second && at < time.Hour+6*time.Second }
 	s.bytesA = 100 << 20
-	w := newSim(t, s)
-	w.until(time.Hour + 12*time.Second)
+	paths := &storedPaths{}
+	s.cfgA.Paths = paths
+	var w *sim
+	s.ab.outage = func(at Time) bool { return at > time.Hour+time.Second && w.a.counters[BlackHoles] == 0 }
+	w = newSim(t, s)
+	w.until(time.Hour + 5*time.Second)
 	if w.a.counters[BlackHoles] == 0 {
 		t.Error("the outage does not look like a black hole")
 	}
@@ -308,4 +311,75 @@ func TestSimOutageIsNoNarrowPath(t *testing.T) {
 	if n := w.a.counters[MTUProbes]; n != 1 {
 		t.Errorf("%d probes", n)
 	}
+	if paths.result != (plpmtud.Result{}) {
+		t.Errorf("%+v is stored", paths.result)
+	}
+}
+
+// storedPaths is a Paths that stores one result.
+type storedPaths struct {
+	plpmtud.Config
+	result plpmtud.Result
+}
+
+func (p *storedPaths) Searches() plpmtud.Config { return p.Config }
+func (p *storedPaths) Found(Time, netip.Addr) (plpmtud.Result, bool) {
+	return p.result, p.result.Low != 0
+}
+func (p *storedPaths) Store(_ Time, _ netip.Addr, r plpmtud.Result) { p.result = r }
+
+// An outage leaves no trace: the full size is used again with the first data that passes, and nothing is stored for other
+// connections. With a small buffer, the program never has enough data for a probe.
+func TestSimOutageLeavesNoTrace(t *testing.T) {
+	for _, cc := range []func() Congestion{nil, congestion.NewBBR} {
+		for _, buffer := range []uint64{3000, 1 << 20} {
+			for _, outage := range []time.Duration{300 * ms, 2 * time.Second, 5 * time.Second, 20 * time.Second, 60 * time.Second} {
+				for _, loss := range []float64{0, 0.05} {
+					s := duplex(path{rate: 5e6, delay: 10 * ms, queue: 30_000, loss: loss})
+					s.ab.outage = func(at Time) bool { return at > time.Hour+time.Second && at < time.Hour+time.Second+outage }
+					s.bytesA, s.buffer = 1<<30, buffer
+					paths := &storedPaths{}
+					s.cfgA.Paths, s.cfgA.Congestion = paths, cc
+					w := newSim(t, s)
+					w.long = true
+					end := time.Hour + time.Second + outage
+					w.until(end)
+					before := w.a.Info(w.now).BytesAcked
+					for w.a.Info(w.now).BytesAcked == before {
+						end += 10 * ms
+						w.until(end)
+					}
+					w.until(end + 2*time.Second)
+					suspected := w.a.counters[BlackHoles] > 0
+					if loss == 0 && suspected != (outage >= 2*time.Second) {
+						t.Errorf("outage of %v: suspected %v", outage, suspected)
+					}
+					if n := w.a.sizeOf(); n != 1500 {
+						t.Errorf("outage of %v, buffer %d, loss %v: packets of %d bytes: %+v", outage, buffer, loss, n, w.a.search)
+					}
+					if paths.result != (plpmtud.Result{}) {
+						t.Errorf("outage of %v, buffer %d, loss %v: %+v is stored", outage, buffer, loss, paths.result)
+					}
+				}
+			}
+		}
+	}
+}
+
+// All data arrives, but the acknowledgments of some seconds are delayed. The timeouts were unnecessary (RFC 3522), so the size remains.
+func TestSimDelayIsNoBlackHole(t *testing.T) {
+	s := duplex(path{rate: 5e6, delay: 10 * ms, queue: 60_000})
+	s.bytesA, s.buffer = 100<<20, 3000 // too little data for a probe
+	w := newSim(t, s)
+	const end = time.Hour + 3*time.Second
+	for at := time.Hour + time.Second; at < end; at += 5 * ms {
+		w.until(at)
+		w.b.path.delay = end - at
+	}
+	w.b.path.delay = 10 * ms
+	w.until(end + time.Second)
+	if w.a.counters[BlackHoles] == 0 || w.a.counters[Undos] == 0 || w.a.counters[MTUProbes] > 0 {
+		t.Errorf("%d suspicions, %d undone timeouts, %d probes", w.a.counters[BlackHoles], w.a.counters[Undos], w.a.counters[MTUProbes])
+	}
+	w.a.wantSize(t, 1500)
 }

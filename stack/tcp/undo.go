@@ -77,6 +77,7 @@ func (c *Conn) undo(now Time) {
 	}
 	c.rtt.backoff = 0
 	c.timers.stop(timerReorder)
+	c.searchPassed(r.state == CALoss)
 	c.open()
 }
 
