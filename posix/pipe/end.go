@@ -205,7 +205,7 @@ func (e *End) Buffered() int {
 }
 
 // Held implements file.Holder: each end counts with half of the pipe. While splice(2) holds the pipe, perhaps for a slow file of the host, the
-// pipe counts with its default size: whoever frees memory must not wait for it.
+// pipe counts with its default size: the thread that frees memory must not wait for it.
 func (e *End) Held() int64 {
 	if !e.pipe.mu.TryLock() {
 		return Size / 2
