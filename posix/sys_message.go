@@ -2,6 +2,7 @@ package posix
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"loam/abi/linux"
@@ -129,11 +130,8 @@ func (p *Process) recvWaiting(s socket.Socket, b []byte, flags int, r Received, 
 	}
 }
 
-// maxPassed is the maximum number of descriptors in a message (SCM_MAX_FD).
-const maxPassed = 253
-
 // packControl checks the control messages of level SOL_SOCKET. For a Unix socket, it replaces descriptor numbers in SCM_RIGHTS messages
-// by references to their descriptions, and sets the sender that an SCM_CREDENTIALS message names. Errors: EBADF, EINVAL, EPERM, ESRCH.
+// by references to their descriptions, and sets the sender that an SCM_CREDENTIALS message names. Errors: EBADF, EINVAL, EPERM, ESRCH, ETOOMANYREFS.
 func (p *Process) packControl(family int, m *Outgoing) (errno Errno) {
 	for i := range m.Control {
 		c := &m.Control[i]
@@ -143,24 +141,16 @@ func (p *Process) packControl(family int, m *Outgoing) (errno Errno) {
 		if errno = c.Check(family); errno == 0 && c.Type == linux.SCM_CREDENTIALS && family == linux.AF_UNIX {
 			m.Sender, errno = p.claimed(c.Data)
 		}
+		if errno == 0 && c.Type == linux.SCM_RIGHTS && family == linux.AF_UNIX {
+			most := p.MostFiles()
+			if p.pipeCreator().Unlimited {
+				most = math.MaxInt
+			}
+			errno = p.names.Pass(c, p.fds, p.Identity().UID, most)
+		}
 		if errno != 0 {
 			socket.DropControl(m.Control[:i])
 			return errno
-		}
-		if c.Type != linux.SCM_RIGHTS || family != linux.AF_UNIX {
-			continue
-		}
-		if len(c.Data) > maxPassed*4 {
-			socket.DropControl(m.Control[:i])
-			return linux.EINVAL
-		}
-		for b := c.Data; len(b) >= 4; b = b[4:] { // Linux ignores the rest
-			o := p.fds.Get(int(int32(binary.NativeEndian.Uint32(b))))
-			if o == nil || !o.Hold() {
-				socket.DropControl(m.Control[:i+1])
-				return linux.EBADF
-			}
-			c.Passed = append(c.Passed, o)
 		}
 	}
 	return 0
@@ -170,7 +160,7 @@ func (p *Process) packControl(family int, m *Outgoing) (errno Errno) {
 // and releases the others. It reports whether all have a descriptor.
 func (p *Process) InstallPassed(c *Control, most int, cloexec bool) (all bool) {
 	c.Data, all = nil, true
-	for i, o := range c.Passed {
+	for i, o := range c.Take() {
 		fd, errno := -1, linux.EMFILE
 		if i < most {
 			fd, errno = p.fds.Insert(o, 0, p.MostFiles(), cloexec)

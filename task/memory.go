@@ -3,7 +3,6 @@ package task
 import (
 	"bytes"
 	"encoding/binary"
-	"time"
 
 	"loam/abi/linux"
 	"loam/mem"
@@ -48,9 +47,7 @@ func (m memory) present(addr uint64, access mem.Access) bool {
 		case mem.Mapped:
 			return true
 		case mem.NoMemory:
-			if !m.t.process.system.guard.Exhausted(m.t.process.kill) {
-				time.Sleep(time.Millisecond) // locks may be held, so a wait for the process that ends has a limit
-			}
+			m.t.process.system.guard.Exhausted(m.t.process.kill) // locks may be held, so the number of tries has a limit
 		default:
 			return false
 		}

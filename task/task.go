@@ -1,7 +1,6 @@
 package task
 
 import (
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -213,7 +212,6 @@ func (t *Task) fault() {
 		t.force(signal.Info{Signal: signal.Segmentation, Code: signal.CodeKernel})
 	} else if result := t.memory().Fault(addr, access); result.Result == mem.NoMemory {
 		t.process.system.guard.Exhausted(t.process.kill)
-		runtime.Gosched()
 	} else if i, ok := trap.Page(result.Result, addr); ok {
 		t.force(i)
 	}

@@ -97,7 +97,7 @@ func TestLinuxIsolationPageTables(t *testing.T) {
 // Processes that make the kernel use its whole heap end neither the machine nor another process, and their memory is free afterwards.
 func TestLinuxIsolationHeap(t *testing.T) {
 	want := ""
-	for _, kind := range []string{"sockets", "both", "names"} {
+	for _, kind := range []string{"sockets", "chains", "both", "names"} {
 		want += kind + ": 2 of 2 others run, 0 wrong replies, half of the memory: 0\n"
 	}
 	cmd := linuxCommand(compiled(t, t.TempDir(), "greedy"))

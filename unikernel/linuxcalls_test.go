@@ -132,6 +132,12 @@ func TestLinuxPipeQuota(t *testing.T) {
 	compareC(t, "pipequota")
 }
 
+// The number of descriptors in messages of a user has Linux's limit.
+func TestLinuxInFlight(t *testing.T) {
+	asRoot(t, "it becomes another user")
+	compareC(t, "inflight")
+}
+
 // Files of /proc/sys are written as on Linux, and the new values have an effect.
 func TestLinuxSettings(t *testing.T) {
 	asRoot(t, "it creates namespaces and becomes another user")

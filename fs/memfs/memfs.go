@@ -73,6 +73,9 @@ func New(c Config) *FileSystem {
 // Root implements fs.FileSystem.
 func (m *FileSystem) Root() fs.Directory { return m.root }
 
+// LimitFiles allows n files in addition to the present ones. It is called before programs use the file system.
+func (m *FileSystem) LimitFiles(n int64) { m.config.Files = m.files.Load() + n }
+
 // Sync implements fs.FileSystem. There is no stable storage.
 func (m *FileSystem) Sync() error { return nil }
 

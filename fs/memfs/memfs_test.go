@@ -310,3 +310,21 @@ func TestAttributesOfRemovedDirectory(t *testing.T) {
 		must(t, v.RemoveXattr(p, "user.n"))
 	}
 }
+
+// LimitFiles does not count the files that are present.
+func TestLimitFiles(t *testing.T) {
+	m := memfs.New(memfs.Config{})
+	v := fs.NewView(fs.NewTree(m))
+	for i, name := range []string{"a", "b", "c", "d"} {
+		if i == 2 {
+			m.LimitFiles(1)
+		}
+		want := error(nil)
+		if i == 3 {
+			want = linux.ENOSPC
+		}
+		if err := v.Mkdir(v.Dir, name, 0o755); err != want {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}

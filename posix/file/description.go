@@ -147,15 +147,38 @@ func (o *Description) Hold() bool {
 	}
 }
 
+// Carrier is a file that keeps references to descriptions, such as a Unix socket with messages (SCM_RIGHTS).
+type Carrier interface {
+	// CloseCarrier is like Close. It returns the descriptions, which the caller releases.
+	CloseCarrier() []*Description
+}
+
 // Release drops a reference. When the last reference is dropped, the file is closed, and PollGone is reported to its waiters.
-func (o *Description) Release() {
+func (o *Description) Release() { ReleaseAll(o.release()) }
+
+// ReleaseAll drops a reference to each description, and to the descriptions that files closed by this have kept. A long chain of such files
+// needs no deep stack.
+func ReleaseAll(list []*Description) {
+	for len(list) > 0 {
+		last := len(list) - 1
+		more := list[last].release()
+		list = append(list[:last], more...)
+	}
+}
+
+// release drops a reference. It returns the descriptions that the file has kept, if the file is closed.
+func (o *Description) release() []*Description {
 	if o.refs.Add(-1) > 0 {
-		return
+		return nil
 	}
 	o.refs.Store(-1)
 	o.endAsync()
 	o.Queue().Notify(PollGone)
+	if c, ok := o.File.(Carrier); ok {
+		return c.CloseCarrier()
+	}
 	o.File.Close()
+	return nil
 }
 
 // Sink returns the handle to which write calls may write directly, and Source the handle for read calls: see fs.File.Sink.

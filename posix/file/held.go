@@ -22,15 +22,15 @@ func (d *Table) Held() int64 {
 		sum += heapOfChunk
 		for j := range c.slots {
 			if o := c.slots[j].Load(); o != nil {
-				sum += o.held() / int64(max(o.refs.Load(), 1))
+				sum += o.Held() / int64(max(o.refs.Load(), 1))
 			}
 		}
 	}
 	return sum / int64(max(d.others.Load()+1, 1))
 }
 
-// held returns the bytes of the description and its file.
-func (o *Description) held() int64 {
+// Held returns an estimate of the bytes of the description and its file.
+func (o *Description) Held() int64 {
 	if h, ok := o.File.(Holder); ok {
 		return heapOfDescription + h.Held()
 	}

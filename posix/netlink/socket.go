@@ -87,7 +87,7 @@ func (s *Socket) Listen(socket.Caller, int) linux.Errno { return linux.EOPNOTSUP
 func (s *Socket) Accept() (socket.Socket, linux.Errno)  { return nil, linux.EOPNOTSUPP }
 func (s *Socket) Shutdown(int) linux.Errno              { return linux.EOPNOTSUPP }
 func (s *Socket) TakeError() linux.Errno                { return 0 }
-func (s *Socket) Close()                                { s.inbox.Refuse() }
+func (s *Socket) Close()                                { s.inbox.Refuse() } // its messages carry no descriptors
 func (s *Socket) Buffered() int                         { return s.inbox.Waiting(false) }
 func (s *Socket) Unsent() int                           { return 0 }
 

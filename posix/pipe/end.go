@@ -204,9 +204,12 @@ func (e *End) Buffered() int {
 	return e.pipe.held
 }
 
-// Held implements file.Holder: each end counts with half of the pipe.
+// Held implements file.Holder: each end counts with half of the pipe. While splice(2) holds the pipe, perhaps for a slow file of the host, the
+// pipe counts with its default size: the thread that frees memory must not wait for it.
 func (e *End) Held() int64 {
-	e.pipe.mu.Lock()
+	if !e.pipe.mu.TryLock() {
+		return Size / 2
+	}
 	defer e.pipe.mu.Unlock()
 	return int64(len(e.pipe.memory)) / 2
 }

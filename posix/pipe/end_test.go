@@ -51,4 +51,9 @@ func TestHeld(t *testing.T) {
 	if sum := r.Held() + w.Held(); sum != Size {
 		t.Errorf("a full pipe holds %d bytes, want %d", sum, Size)
 	}
+	r.pipe.mu.Lock() // splice(2) holds the lock while it writes to a file
+	defer r.pipe.mu.Unlock()
+	if sum := r.Held() + w.Held(); sum != Size {
+		t.Errorf("a pipe that is in use holds %d bytes, want %d", sum, Size)
+	}
 }

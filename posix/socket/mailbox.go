@@ -14,6 +14,7 @@ import (
 type Mailbox struct {
 	mu       sync.Mutex
 	messages []Message   // messages, the oldest first
+	held     int64       // estimated bytes of the kernel's heap that descriptors in messages hold
 	size     int         // size of all messages in bytes, including messageOverhead for each
 	ended    bool        // the sender has closed, so no more messages will arrive
 	refused  bool        // the reader has closed, so no more messages are accepted
@@ -32,6 +33,8 @@ type Message struct {
 	Control []Control // control messages with descriptors; others are not queued
 	Sender  Credentials
 
+	held int64 // see Mailbox.held
+
 	// sender is notified when the message has been received. It is nil unless the sender needs this (EPOLLET).
 	sender *file.Queue
 }
@@ -45,6 +48,7 @@ func (l *Message) size() int { return len(l.Data) + messageOverhead }
 // may be truncated to the available room. It returns the number of bytes accepted. Errors: EAGAIN;
 // EPIPE if the reader has closed; EPERM if it receives only from another writer; EMSGSIZE.
 func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (int, linux.Errno) {
+	l.held = heldBy(l.Control) // takes the locks of other files
 	m.mu.Lock()
 	switch room := limit - m.size; {
 	case m.refused || m.ended:
@@ -70,6 +74,7 @@ func (m *Mailbox) Put(l Message, limit int, stream bool, writer *file.Queue) (in
 	}
 	m.messages = append(m.messages, l)
 	m.size += l.size()
+	m.held += l.held
 	m.mu.Unlock()
 	m.Reader.Notify(file.PollIn)
 	return len(l.Data), 0
@@ -153,6 +158,7 @@ func (m *Mailbox) TakeStream(b []byte, peek, apart bool) (Received, linux.Errno)
 		}
 		carried := l.Control
 		r.Control, l.Control = carried, nil
+		m.held, l.held = m.held-l.held, 0
 		l.Data = l.Data[n:]
 		m.size -= n
 		if len(l.Data) == 0 {
@@ -175,6 +181,7 @@ func (m *Mailbox) TakeStream(b []byte, peek, apart bool) (Received, linux.Errno)
 // shift removes the first message, and returns its sender. The caller holds mu.
 func (m *Mailbox) shift() (sender *file.Queue) {
 	m.size -= m.messages[0].size()
+	m.held -= m.messages[0].held
 	sender = m.messages[0].sender
 	m.messages[0] = Message{}
 	if m.messages = m.messages[1:]; len(m.messages) == 0 {
@@ -219,18 +226,21 @@ func (m *Mailbox) End(failure linux.Errno, more file.Events) {
 	m.Reader.Notify(e)
 }
 
-// Refuse records that the reader has closed, and discards the messages. It reports whether there were any.
-func (m *Mailbox) Refuse() (unread bool) {
+// Refuse records that the reader has closed, and discards the messages. It reports whether there were any, and returns the
+// descriptions in them, which the caller releases.
+func (m *Mailbox) Refuse() (unread bool, passed []*file.Description) {
 	m.mu.Lock()
 	m.refused = true
 	messages, writers := m.messages, m.writers
-	m.messages, m.writers, m.size = nil, nil, 0
+	m.messages, m.writers, m.size, m.held = nil, nil, 0, 0
 	m.mu.Unlock()
 	for i := range messages {
-		DropControl(messages[i].Control)
+		for j := range messages[i].Control {
+			passed = append(passed, messages[i].Control[j].Take()...)
+		}
 	}
 	notifyAll(writers, file.PollOut|file.PollHup)
-	return len(messages) > 0
+	return len(messages) > 0, passed
 }
 
 // State returns the properties of the mailbox that poll(2) of a socket needs.
@@ -260,6 +270,13 @@ func (m *Mailbox) Queued() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.size
+}
+
+// Held returns an estimate of the bytes of the kernel's heap that the messages keep, with the descriptors in them.
+func (m *Mailbox) Held() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return int64(m.size) + m.held
 }
 
 // notifyRoom notifies the writers that found no room, and the sender of a message, unless it is nil or one of them.

@@ -57,6 +57,9 @@ type Control struct {
 	Data        []byte
 	Passed      []*file.Description // for SCM_RIGHTS: the descriptions in transit, which Data does not contain
 	Process     file.Watched        // for SCM_PIDFD: the process, whose descriptor Data does not contain
+
+	transit *Transit // counts the descriptions in Passed for a user; nil: they are not counted
+	user    uint32
 }
 
 // Check checks a control message of level SOL_SOCKET that a socket of an address family sends. Errors: EINVAL for an unknown type
@@ -257,15 +260,6 @@ func SendTimeout(f file.File) time.Duration {
 		return d
 	}
 	return 0
-}
-
-// DropControl releases the descriptions in control messages that are not delivered.
-func DropControl(list []Control) {
-	for _, c := range list {
-		for _, o := range c.Passed {
-			o.Release()
-		}
-	}
 }
 
 // Urgent is a socket that supports urgent data.

@@ -14,6 +14,7 @@ import (
 // file of the tree, which can be renamed, linked or removed, so a socket bound to a path is identified
 // by its node.
 type Names struct {
+	socket.Transit
 	mu     sync.Mutex
 	byName map[string]*Socket  // sockets with an abstract name
 	byNode map[fs.Node]*Socket // sockets bound to a path, by the node of the file

@@ -224,7 +224,8 @@ func (s *Socket) Shutdown(how int) linux.Errno {
 		}
 	}
 	if how != linux.SHUT_WR && in != nil {
-		in.Refuse()
+		_, passed := in.Refuse()
+		file.ReleaseAll(passed)
 	}
 	s.Waiters.Notify(file.PollIn | file.PollOut | file.PollRdHup)
 	return 0
@@ -232,7 +233,10 @@ func (s *Socket) Shutdown(how int) linux.Errno {
 
 // Close releases the name, closes pending connections, and ends the peer's input: with ECONNRESET if
 // data was left unread.
-func (s *Socket) Close() {
+func (s *Socket) Close() { file.ReleaseAll(s.CloseCarrier()) }
+
+// CloseCarrier implements file.Carrier.
+func (s *Socket) CloseCarrier() (passed []*file.Description) {
 	s.Mu.Lock()
 	s.closed = true
 	in, out, pending := s.inbox, s.outbox, s.pending
@@ -241,17 +245,23 @@ func (s *Socket) Close() {
 	s.Mu.Unlock()
 	s.names.release(s, name, node)
 	for _, c := range pending {
-		c.Close()
+		passed = append(passed, c.CloseCarrier()...)
 	}
-	unread := in != nil && in.Refuse()
+	unread := false
+	if in != nil {
+		var more []*file.Description
+		unread, more = in.Refuse()
+		passed = append(passed, more...)
+	}
 	if out == nil || s.Type == linux.SOCK_DGRAM {
-		return
+		return passed
 	}
 	if unread {
 		out.End(linux.ECONNRESET, file.PollHup)
 	} else {
 		out.End(0, file.PollHup)
 	}
+	return passed
 }
 
 func (s *Socket) unixAddress(name string) socket.Address {
@@ -487,16 +497,21 @@ func (s *Socket) Buffered() int {
 	return 0
 }
 
-// Held implements file.Holder: each side of a connection counts with half of the messages.
-func (s *Socket) Held() int64 {
-	in, out := s.boxes()
-	n := 0
-	for _, box := range []*socket.Mailbox{in, out} {
-		if box != nil {
-			n += box.Queued()
+// Held implements file.Holder. A message on a connection counts for the sender, so that a user cannot make the process of another
+// user large. After the sender has closed, it counts for a reader of the same user. Datagrams count for the reader.
+func (s *Socket) Held() (n int64) {
+	s.Mu.Lock()
+	in, out, connection, own := s.inbox, s.outbox, s.Type != linux.SOCK_DGRAM, uint32(s.peerCreds.UID) == s.owner
+	s.Mu.Unlock()
+	if connection && out != nil {
+		n = out.Held()
+	}
+	if in != nil {
+		if _, ended, _, _ := in.State(); !connection || ended && own {
+			n += in.Held()
 		}
 	}
-	return int64(n) / 2
+	return n
 }
 
 // AtMark implements socket.Marked. Unix sockets send no urgent data.

@@ -7,6 +7,7 @@ import (
 	"loam/abi/linux"
 	"loam/fs"
 	"loam/fs/memfs"
+	"loam/posix/file"
 	"loam/posix/socket"
 )
 
@@ -90,4 +91,56 @@ func TestNoNameForInvalidAddress(t *testing.T) {
 	if len(names.byName) != 0 {
 		t.Errorf("%d names", len(names.byName))
 	}
+}
+
+// A message counts for its sender, with the descriptors in it, and not for the process of another user that has not read it.
+func TestHeld(t *testing.T) {
+	const size, large = 10_000, 50_000
+	names := newNames()
+	pair := func() (a, b *Socket) {
+		a, _ = New(names, 0, linux.SOCK_STREAM, 0)
+		b, _ = New(names, 0, linux.SOCK_STREAM, 0)
+		Pair(someone(), a, b)
+		return a, b
+	}
+	send := func(s *Socket, n int, passed ...*file.Description) {
+		t.Helper()
+		c := []socket.Control{{Level: linux.SOL_SOCKET, Type: linux.SCM_RIGHTS, Passed: passed}}
+		if got, errno := s.Send(make([]byte, n), socket.Outgoing{Control: c}); got != n || errno != 0 {
+			t.Fatalf("%d, %v", got, errno)
+		}
+	}
+	want := func(what string, s *Socket, least int64) {
+		t.Helper()
+		if got := s.Held(); got < least || got > least+5_000 {
+			t.Errorf("%s holds %d bytes, want %d", what, got, least)
+		}
+	}
+	a, b := pair()
+	send(a, size)
+	want("a sender", a, size)
+	want("a reader", b, 0)
+	c, d := pair()
+	send(d, large)
+	d.Close()
+	want("a reader after the end of the stream", c, large)
+	o := file.NewDescription(c, 0)
+	o.Hold()
+	send(a, 1, o)
+	want("a sender of a descriptor", a, size+large)
+	b.Recv(make([]byte, size), 0)
+	r, _ := b.Recv(make([]byte, 1), 0)
+	want("a sender after the message has been read", a, 0)
+	socket.DropControl(r.Control)
+	want("a socket that has been closed", c, 0)
+
+	server, client := bound(t, names, "server"), func() *Socket { s, _ := New(names, 7, linux.SOCK_STREAM, 0); return s }()
+	server.Listen(someone(), 1)
+	if errno := client.connectStream(Credentials{UID: 7}, server); errno != 0 {
+		t.Fatal(errno)
+	}
+	accepted, _ := server.Accept()
+	send(client, size)
+	client.Close()
+	want("the process of another user", accepted.(*Socket), 0)
 }

@@ -74,6 +74,7 @@ const (
 	evicted    = 256                    // number of pages of the page cache that are dropped at a time
 	patience   = 2 * time.Second        // time after which another process is killed if one does not end
 	pause      = 100 * time.Millisecond // time between two checks for memory that is freed after the end of a process
+	moment     = time.Millisecond       // time between two attempts to get a page
 	mostPauses = 5                      // number of such checks after each kill
 	leastIdle  = 1 << 20                // number of bytes in the heap that are worth a collection
 	most       = 64                     // largest number of processes that are killed together
@@ -153,8 +154,16 @@ func (g *Guard) settled() bool {
 }
 
 // Exhausted frees memory because no page is left for a process. If all processes are protected, it calls killSelf. The caller may hold
-// locks, so Exhausted does not wait for a process that ends: it then returns false, and the caller tries again later.
-func (g *Guard) Exhausted(killSelf func()) bool {
+// locks, so Exhausted waits at most a moment for a process that ends, and the caller then tries again: without this moment, callers would
+// use the CPUs that the process needs to end.
+func (g *Guard) Exhausted(killSelf func()) {
+	if !g.relieved(killSelf) {
+		time.Sleep(moment)
+	}
+}
+
+// relieved frees memory for Exhausted, and reports whether there is some now.
+func (g *Guard) relieved(killSelf func()) bool {
 	if g.evict(evicted) > 0 {
 		return true
 	}

@@ -186,7 +186,7 @@ func TestExhausted(t *testing.T) {
 	m := newMachine()
 	m.cache = 1
 	self := func() { m.killed = append(m.killed, 0) }
-	if !m.g.Exhausted(self) || m.cache != 0 || m.killed != nil {
+	if !m.g.relieved(self) || m.cache != 0 || m.killed != nil {
 		t.Errorf("the page cache: killed %v", m.killed)
 	}
 	m.add(2, 0, 500, pressure.Never, false)
@@ -201,7 +201,7 @@ func TestExhausted(t *testing.T) {
 		t.Error("another process is killed while one ends")
 	}
 	<-m.g.turn
-	if m.g.Exhausted(self) {
+	if m.g.relieved(self) {
 		t.Error("two threads free memory")
 	}
 }

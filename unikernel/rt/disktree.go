@@ -144,7 +144,7 @@ func newMountedTree(p Platform, c guest.Config, root mountedRoot, terminals *dev
 		}
 	}
 	for _, name := range memoryFolders {
-		if err := mountFolder(v, memfs.New(memfs.Config{Source: &contents}), guest.Mount{Path: name, Writable: true}); err != nil {
+		if err := mountFolder(v, memfs.New(memfs.Config{Files: mostFiles() / 2, Source: &contents}), guest.Mount{Path: name, Writable: true}); err != nil {
 			return nil, err
 		}
 	}

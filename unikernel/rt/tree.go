@@ -191,10 +191,11 @@ func mostFiles() int64 {
 const pageBytes = 4096
 
 // newRoot returns the root file system with the archives mounted at /. Its size is limited to half of the
-// memory, as for a tmpfs, and the number of its files by mostFiles.
+// memory, as for a tmpfs. Programs can add as many files as mostFiles returns: the files of the archives do not count, because a large
+// archive of small files has room in memory.
 func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 	total, _ := memory()
-	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Files: mostFiles(), Source: &contents})
+	root := memfs.New(memfs.Config{Bytes: int64(total / 2), Source: &contents})
 	for _, m := range c.Mounts {
 		if m.Path != "/" {
 			continue
@@ -207,6 +208,7 @@ func newRoot(p Platform, c guest.Config) (*memfs.FileSystem, error) {
 			return nil, err
 		}
 	}
+	root.LimitFiles(mostFiles())
 	return root, nil
 }
 

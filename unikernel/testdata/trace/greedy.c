@@ -43,6 +43,23 @@ static void sockets(void)
 	}
 }
 
+/* A chain of sockets: each is in a message to the next one. */
+static void chains(void)
+{
+	int p[2], q[2];
+	union { char b[CMSG_SPACE(sizeof(int))]; struct cmsghdr c; } u = { .c = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec v = { "x", 1 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = u.b, .msg_controllen = sizeof u.b };
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, p))
+		return;
+	for (int f = p[0]; socketpair(AF_UNIX, SOCK_STREAM, 0, q) == 0; f = q[0]) {
+		memcpy(CMSG_DATA(&u.c), &f, sizeof f);
+		if (sendmsg(q[1], &m, 0) < 0)
+			return;
+		close(f), close(q[1]);
+	}
+}
+
 /* Memory of the process. */
 static void memory(void)
 {
@@ -67,7 +84,7 @@ static void names(void)
 	}
 }
 
-static const struct kind { const char *name; void (*f)(void); } kinds[] = { { "sockets", sockets }, { "both", both }, { "names", names } };
+static const struct kind { const char *name; void (*f)(void); } kinds[] = { { "sockets", sockets }, { "chains", chains }, { "both", both }, { "names", names } };
 
 static pid_t served[2];
 
