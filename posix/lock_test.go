@@ -67,6 +67,18 @@ func TestRangeLocks(t *testing.T) {
 	if who.Type != linux.F_WRLCK || who.Start != 0 || who.Len != 3 || who.PID != 7 {
 		t.Errorf("F_OFD_GETLK says %+v", who)
 	}
+	for _, c := range []struct {
+		fd          int
+		start, want int64 // -1: no lock
+		typ         int16
+	}{{a, 0, 15, linux.F_RDLCK}, {b, 0, 3, linux.F_WRLCK}, {b, 7, -1, linux.F_UNLCK}} {
+		held := FileLock{Type: linux.F_UNLCK, Start: c.start}
+		ok(t, p.Lock(c.fd, linux.F_OFD_GETLK, &held))
+		if held.Type != c.typ || c.want >= 0 && (held.Start != c.want || held.PID != -1) {
+			t.Errorf("F_OFD_GETLK with F_UNLCK says %+v", held)
+		}
+	}
+	wantErrno(t, lock(a, linux.F_GETLK, linux.F_UNLCK, 0, 0), linux.EINVAL, "F_UNLCK with F_GETLK")
 	other := *p
 	other.own = &own{credentials: Credentials{PID: 8}}
 	who = FileLock{Type: linux.F_WRLCK, Start: 8, Len: 1}

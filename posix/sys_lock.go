@@ -49,7 +49,13 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	if errno != 0 {
 		return errno
 	}
-	if l.Type != linux.F_RDLCK && l.Type != linux.F_WRLCK && (cmd == linux.F_GETLK || cmd == linux.F_OFD_GETLK) {
+	switch l.Type {
+	case linux.F_RDLCK, linux.F_WRLCK:
+	case linux.F_UNLCK:
+		if cmd == linux.F_GETLK {
+			return linux.EINVAL
+		}
+	default:
 		return linux.EINVAL
 	}
 	want := lock.Lock{Owner: p.own, File: f, PID: p.credentials.PID, Write: l.Type == linux.F_WRLCK}
@@ -64,7 +70,7 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 	node := f.Place().Node
 	switch cmd {
 	case linux.F_GETLK, linux.F_OFD_GETLK:
-		p.locks.Ranges.Describe(node, want, l)
+		p.locks.Ranges.Describe(node, want, l.Type == linux.F_UNLCK, l)
 		return 0
 	}
 	switch l.Type {
@@ -79,8 +85,6 @@ func (p *Process) Lock(fd, cmd int, l *FileLock) Errno {
 		if !f.Flags().MayWrite() {
 			return linux.EBADF
 		}
-	default:
-		return linux.EINVAL
 	}
 	return p.locks.Ranges.Take(node, want, cmd == linux.F_SETLKW || cmd == linux.F_OFD_SETLKW, cmd == linux.F_SETLKW, p.Waiting())
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"loam/abi/linux"
 	"loam/posix/file"
@@ -33,8 +32,7 @@ type Set struct {
 	last   *item
 	closed bool
 
-	ready   readyList
-	waiting atomic.Int32 // threads that sleep in Wait, or are about to
+	ready readyList
 }
 
 // itemKey is the key of an item in a set: a descriptor number and its open file description.
@@ -62,6 +60,9 @@ type readyList struct {
 	mu    sync.Mutex
 	items []*item
 	spare []*item // empty slice for new items, whose storage is used again; nil while Collect uses the storage
+	// sleeping is the number of threads in Set.Wait that found the list empty. Such a thread calls Collect before it returns, after
+	// it no longer counts.
+	sleeping int
 }
 
 // mostSpare is the maximum capacity of a slice that is kept in spare.
@@ -81,15 +82,17 @@ func (r *readyList) take() []*item {
 	return items
 }
 
-// recycle keeps the storage of a slice that take has returned.
-func (r *readyList) recycle(items []*item) {
-	if cap(items) > mostSpare {
-		return
-	}
+// recycle keeps the storage of a slice that take has returned. It reports whether items are on the list although threads sleep: they
+// found the list empty after take, or have already been woken.
+func (r *readyList) recycle(items []*item) (wake bool) {
 	clear(items)
 	r.mu.Lock()
-	r.spare = items[:0]
+	if cap(items) <= mostSpare {
+		r.spare = items[:0]
+	}
+	wake = r.sleeping > 0 && len(r.items) > 0
 	r.mu.Unlock()
+	return wake
 }
 
 // Name implements file.Named.
@@ -140,7 +143,8 @@ func (it *item) edge() bool            { return it.event.Events&linux.EPOLLET !=
 func (it *item) interest() file.Events { return file.Events(it.event.Events)&0xffff | file.PollAlways }
 
 // notice is called when the file of the item becomes ready. It puts the item on the ready list and wakes the waiters of the
-// set. It reports whether it has woken a thread in Wait that had no event yet.
+// set. It reports whether this event serves a thread: one sleeps in Wait, has no other event, and will ask the file. So if the item
+// is gone, or if the list was not empty, notice returns false.
 func (it *item) notice(ev file.Events) bool {
 	e := it.set
 	e.ready.mu.Lock()
@@ -148,17 +152,16 @@ func (it *item) notice(ev file.Events) bool {
 		it.gone = true
 	}
 	ring := !it.queued && (it.gone || !it.spent && it.wants(ev))
+	serves := ring && !it.gone && e.ready.sleeping > 0 && len(e.ready.items) == 0
 	if ring {
 		it.queued = true
 		e.ready.items = append(e.ready.items, it)
 	}
 	e.ready.mu.Unlock()
-	if !ring {
-		return false
+	if ring {
+		e.q.Notify(file.PollIn)
 	}
-	woke := e.waiting.Load() > 0 // before Notify, after which the waiter may leave
-	e.q.Notify(file.PollIn)
-	return woke
+	return serves
 }
 
 // Add implements EPOLL_CTL_ADD.
@@ -205,13 +208,16 @@ func (e *Set) newItem(key itemKey, ev Event) *item {
 	return it
 }
 
-// Change implements EPOLL_CTL_MOD.
+// Change implements EPOLL_CTL_MOD. Errors: ENOENT, EINVAL for an exclusive item.
 func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	it := e.items.find(itemKey{fd, o})
 	if it == nil {
 		return linux.ENOENT
+	}
+	if it.exclusive() {
+		return linux.EINVAL
 	}
 	e.ready.mu.Lock()
 	it.event, it.spent = ev, false
@@ -225,19 +231,37 @@ func (e *Set) Change(fd int, o *file.Description, ev Event) linux.Errno {
 
 // Remove implements EPOLL_CTL_DEL.
 func (e *Set) Remove(fd int, o *file.Description) linux.Errno {
+	it, errno := e.remove(itemKey{fd, o})
+	if errno == 0 {
+		it.passOn()
+	}
+	return errno
+}
+
+// passOn is called after an exclusive item has left its set. An event that was meant for a thread of the set may be unhandled, so
+// passOn reports the events of the file to the exclusive items of other sets. The caller holds no lock.
+func (it *item) passOn() {
+	if it.exclusive() {
+		if now := it.open.Events() & it.interest(); now != 0 {
+			it.open.Queue().NotifyExclusive(now)
+		}
+	}
+}
+
+func (e *Set) remove(key itemKey) (*item, linux.Errno) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	it := e.items.find(itemKey{fd, o})
+	it := e.items.find(key)
 	if it == nil {
-		return linux.ENOENT
+		return nil, linux.ENOENT
 	}
 	e.items.remove(it)
-	o.Queue().Remove(&it.watch)
+	key.open.Queue().Remove(&it.watch)
 	e.ready.mu.Lock()
 	it.gone = true
 	e.ready.mu.Unlock()
 	e.last = it
-	return 0
+	return it, 0
 }
 
 // Collect stores the events of ready items in events and returns their number.
@@ -257,36 +281,47 @@ func (e *Set) Collect(events []Event) int {
 			n++
 		}
 	}
-	e.ready.recycle(candidates)
+	if e.ready.recycle(candidates) { // the caller may not return for these items soon
+		e.q.Notify(file.PollIn)
+	}
 	return n
 }
 
 // Wait waits until items are ready, stores their events in events, and returns their number. The sleeper is registered with the queue
-// of the set. If its time is up, Wait returns 0. Errors: EINTR, and EBADF if the set is closed.
+// of the set. If its time is up, Wait returns 0. Errors: EINTR, and EBADF if the set is closed. An event that served the thread while
+// it was interrupted, or when its time was up, is returned, because no other thread may know it.
 func (e *Set) Wait(events []Event, s *file.Sleeper) (int, linux.Errno) {
 	for {
-		if n, errno := e.sleep(events, s); n > 0 || errno == linux.EAGAIN {
+		errno := e.sleep(s)
+		n := e.Collect(events)
+		switch {
+		case n > 0 || errno == linux.EAGAIN:
 			return n, 0
-		} else if errno != 0 {
+		case errno != 0:
 			return -1, errno
-		}
-		if e.IsClosed() {
+		case e.IsClosed():
 			return -1, linux.EBADF
-		}
-		if n := e.Collect(events); n > 0 { // the thread no longer counts as waiting, so the next event is for another set
-			return n, 0
 		}
 	}
 }
 
-// sleep waits once, if no item is ready. It returns the number of events that it has stored, and the result of Sleeper.Sleep.
-func (e *Set) sleep(events []Event, s *file.Sleeper) (n int, errno linux.Errno) {
-	e.waiting.Add(1)
-	defer e.waiting.Add(-1)
-	if n = e.Collect(events); n == 0 {
-		errno = s.Sleep()
+// sleep waits once if the ready list is empty, and returns the result of Sleeper.Sleep.
+func (e *Set) sleep(s *file.Sleeper) linux.Errno {
+	r := &e.ready
+	r.mu.Lock()
+	empty := len(r.items) == 0
+	if empty {
+		r.sleeping++
 	}
-	return n, errno
+	r.mu.Unlock()
+	if !empty {
+		return 0
+	}
+	errno := s.Sleep()
+	r.mu.Lock()
+	r.sleeping--
+	r.mu.Unlock()
+	return errno
 }
 
 // ask asks the file of an item from the ready list for its events. It returns these events, and whether the item is ready.
@@ -367,6 +402,7 @@ func (e *Set) Close() {
 	e.mu.Unlock()
 	for it := range items.all() {
 		it.open.Queue().Remove(&it.watch)
+		it.passOn()
 	}
 	e.q.Notify(file.PollIn | file.PollHup)
 }

@@ -21,8 +21,9 @@ type Watch struct {
 	// Notify is called with the events that have occurred. It must not block and must not call a method of the file. When it
 	// runs, the event may already be over.
 	Notify func(Events)
-	// Exclusive, if not nil, is called instead of Notify, under the same rules. It reports whether it has woken a waiter that was
-	// asleep. Queue.Notify calls the exclusive watches in the order of their registration, until one has woken a waiter.
+	// Exclusive, if not nil, is called instead of Notify, under the same rules. It reports whether it has woken a waiter that will
+	// ask the file for this event. Queue.Notify calls the exclusive watches in the order of their registration, until one returns
+	// true.
 	Exclusive func(Events) bool
 	// alone is a list with self as its only element. A queue whose only watch is this one uses it, so most waits allocate no
 	// list.
@@ -111,6 +112,19 @@ func (q *Queue) Notify(e Events) {
 			w.Notify(e)
 		case !served:
 			served = w.Exclusive(e) && e.oneSuffices()
+		}
+	}
+}
+
+// NotifyExclusive is Notify for the exclusive watches alone.
+func (q *Queue) NotifyExclusive(e Events) {
+	list := q.list.Load()
+	if list == nil {
+		return
+	}
+	for _, w := range *list {
+		if w.Exclusive != nil && w.Exclusive(e) && e.oneSuffices() {
+			return
 		}
 	}
 }

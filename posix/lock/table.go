@@ -36,8 +36,10 @@ type File interface{ Place() fs.Place }
 func Whole(owner any, write bool) Lock { return Lock{Owner: owner, Last: math.MaxInt64, Write: write} }
 
 func (l Lock) blocks(o Lock) bool {
-	return l.Owner != o.Owner && (l.Write || o.Write) && l.First <= o.Last && o.First <= l.Last
+	return l.Owner != o.Owner && (l.Write || o.Write) && l.overlaps(o)
 }
+
+func (l Lock) overlaps(o Lock) bool { return l.First <= o.Last && o.First <= l.Last }
 
 // Table holds all locks of one kind: flock(2) or fcntl(2).
 type Table struct {
@@ -57,6 +59,18 @@ func (t *Table) Blocker(n fs.Node, want Lock) (Lock, bool) {
 	defer t.mu.Unlock()
 	for _, h := range t.locks[n] {
 		if h.blocks(want) {
+			return h, true
+		}
+	}
+	return Lock{}, false
+}
+
+// owned returns a lock of the owner of want that overlaps want, if there is one.
+func (t *Table) owned(n fs.Node, want Lock) (Lock, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, h := range t.locks[n] {
+		if h.Owner == want.Owner && h.overlaps(want) {
 			return h, true
 		}
 	}
@@ -272,11 +286,15 @@ func (t *Table) leave(n fs.Node, want *Lock) {
 	}
 }
 
-// Describe stores in l, the result of F_GETLK, the first lock that conflicts with the
-// lock want.
-func (t *Table) Describe(n fs.Node, want Lock, l *linux.Flock) {
-	h, blocked := t.Blocker(n, want)
-	if !blocked {
+// Describe stores in l, the result of F_GETLK, the first lock that conflicts with the lock want. With own, it is the first lock of
+// want's owner that overlaps want (F_OFD_GETLK with F_UNLCK).
+func (t *Table) Describe(n fs.Node, want Lock, own bool, l *linux.Flock) {
+	find := t.Blocker
+	if own {
+		find = t.owned
+	}
+	h, found := find(n, want)
+	if !found {
 		l.Type = linux.F_UNLCK
 		return
 	}
