@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -176,5 +177,44 @@ func TestLinuxSharedRootMissing(t *testing.T) {
 	out, err := sharedRoot(filepath.Join(t.TempDir(), "none"), "/bin/dash").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "--root ") || bytes.Count(out, []byte("\n")) != 1 {
 		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// A shared root folder whose /etc/resolv.conf is a symbolic link into a missing folder can be used, and one that cannot be used is
+// reported with the reason.
+func TestLinuxSharedRootLinks(t *testing.T) {
+	link := func(name, target string) func(string) error {
+		return func(root string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(root, name)), os.Symlink(target, filepath.Join(root, name)))
+		}
+	}
+	for name, c := range map[string]struct {
+		prepare func(root string) error
+		folder  string
+		want    string
+	}{
+		"resolv.conf": {prepare: link("etc/resolv.conf", "../run/systemd/resolve/stub-resolv.conf"), want: "Loam\n"},
+		"dangling":    {prepare: link("dev", "../../../nowhere"), want: "/dev: no such file or directory\n"},
+		"file": {prepare: func(root string) error {
+			return errors.Join(os.RemoveAll(root+"/dev"), os.WriteFile(root+"/dev", nil, 0o644))
+		}, want: "/dev: not a directory\n"},
+		"workdir": {prepare: func(string) error { return nil }, folder: "/missing", want: "/missing: no such file or directory\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := rootWith(t, "/bin/dash", "/bin/cat")
+			if err := errors.Join(os.MkdirAll(filepath.Join(root, "etc"), 0o755), c.prepare(root)); err != nil {
+				t.Fatal(err)
+			}
+			cmd := sharedRoot(root, "/bin/dash", "-c", "cat /etc/resolv.conf; echo Loam")
+			cmd.Env = append(cmd.Env, inFolder+"="+c.folder)
+			if out, err := cmd.CombinedOutput(); !strings.HasSuffix(string(out), c.want) || (err == nil) != (name == "resolv.conf") {
+				t.Errorf("%v: %q", err, out)
+			}
+			for _, name := range []string{"nowhere", "run/systemd", "missing"} {
+				if _, err := os.Lstat(filepath.Join(root, name)); !os.IsNotExist(err) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
 	}
 }

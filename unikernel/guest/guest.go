@@ -84,6 +84,16 @@ type Shared struct {
 	NoCache bool   // caching is off: mode None of fs/ninep
 }
 
+// SharesRoot reports whether a folder of the host is the root.
+func (c Config) SharesRoot() bool {
+	for _, s := range c.Shared {
+		if s.Path == "/" {
+			return true
+		}
+	}
+	return false
+}
+
 // Kind is the kind of a link, which determines the meaning of its descriptors.
 type Kind string
 

@@ -136,16 +136,19 @@ func newMountedTree(p Platform, c guest.Config, root mountedRoot, terminals *dev
 	v.Umask = 0
 	for _, f := range mountPoints {
 		err := makeFolders(v, f.path, f.mode)
-		if errors.Is(err, linux.EROFS) {
-			err = fmt.Errorf("%s has no folder %s, and cannot be written", root.label, f.path)
+		if cannotWrite(err) {
+			return nil, fmt.Errorf("%s has no folder %s, and cannot be written", root.label, f.path)
+		}
+		if err == nil {
+			_, err = v.LookupDir(v.Root, f.path) // a file, or a symbolic link that leads nowhere, is no folder
 		}
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", f.path, err)
 		}
 	}
 	for _, name := range memoryFolders {
 		if err := mountFolder(v, memfs.New(memfs.Config{Files: mostFiles() / 2, Source: &contents}), guest.Mount{Path: name, Writable: true}); err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	// Debian's packages expect /run/lock, the target of the link /var/lock. The image's own /run is hidden.
@@ -166,15 +169,21 @@ func newMountedTree(p Platform, c guest.Config, root mountedRoot, terminals *dev
 	return v.Tree, mountGenerated(v, about, terminals)
 }
 
+// cannotWrite reports whether an error means that the program cannot write a file system: it is read-only, or a folder of another user
+// of the host.
+func cannotWrite(err error) bool {
+	return errors.Is(err, linux.EROFS) || errors.Is(err, linux.EACCES) || errors.Is(err, linux.EPERM)
+}
+
 // coverEtc mounts files in memory over those of /etc that Loam writes. A file that is missing is created, unless the
-// root is read-only.
+// root cannot be written.
 func coverEtc(v *fs.View) error {
 	system := memfs.New(memfs.Config{Source: &contents})
 	for _, name := range [...]string{"hosts", "hostname", "resolv.conf"} {
 		at, err := v.Lookup(v.Root, path.Join("/etc", name), true)
 		if errors.Is(err, iofs.ErrNotExist) {
 			if at, err = createFile(v, path.Join("/etc", name)); err != nil {
-				continue // skipped: a dangling symbolic link, or a read-only root
+				continue // skipped: the root cannot be written
 			}
 		}
 		if err != nil {
@@ -191,9 +200,23 @@ func coverEtc(v *fs.View) error {
 	return nil
 }
 
-// createFile creates an empty file.
+// createFile creates an empty file. If the name is a symbolic link into a folder that is missing, such as
+// /run/systemd/resolve, the folder is created.
 func createFile(v *fs.View, name string) (fs.Place, error) {
 	f, err := v.Open(v.Root, name, fs.WriteOnly|fs.Create, 0o644)
+	if errors.Is(err, iofs.ErrNotExist) {
+		target, e := v.Readlink(v.Root, name)
+		if e != nil {
+			return fs.Place{}, err
+		}
+		if !path.IsAbs(target) {
+			target = path.Join(path.Dir(name), target)
+		}
+		if err := makeFolders(v, path.Dir(path.Clean(target)), 0o755); err != nil {
+			return fs.Place{}, err
+		}
+		f, err = v.Open(v.Root, name, fs.WriteOnly|fs.Create, 0o644)
+	}
 	if err != nil {
 		return fs.Place{}, err
 	}

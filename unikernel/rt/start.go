@@ -140,8 +140,8 @@ func start(p Platform, c guest.Config) error {
 	if err := mountShared(tree, p, c); err != nil {
 		return err
 	}
-	if c.Folder != "" { // a mounted root may not contain this folder; the program then starts in /
-		if errno := process.Chdir(c.Folder); errno != 0 && errno != linux.ENOENT {
+	if c.Folder != "" { // a root on a disk may not contain this folder; the program then starts in /
+		if errno := process.Chdir(c.Folder); errno != 0 && (errno != linux.ENOENT || c.SharesRoot()) {
 			return fmt.Errorf("%s: %w", c.Folder, errno)
 		}
 	}

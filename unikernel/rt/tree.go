@@ -460,16 +460,21 @@ func hostname(c guest.Config) string {
 }
 
 // writeEtc writes network settings to files in /etc. It replaces existing files and ignores the program's
-// user, so it needs no permissions. Read-only files are left as they are.
+// user, so it needs no permissions. Files that cannot be written are left as they are.
 func writeEtc(tree *fs.Tree, files map[string]string) error {
 	v := fs.NewView(tree)
 	for name, text := range files {
 		f, err := v.Open(v.Root, "/etc/"+name, fs.WriteOnly|fs.Create|fs.Truncate, 0o644)
+		if errors.Is(err, iofs.ErrNotExist) { // a symbolic link into a folder that is missing
+			if _, err = createFile(v, "/etc/"+name); err == nil {
+				f, err = v.Open(v.Root, "/etc/"+name, fs.WriteOnly, 0)
+			}
+		}
 		if err == nil {
 			_, err = f.Write([]byte(text))
 			err = errors.Join(err, f.Close())
 		}
-		if err != nil && !errors.Is(err, linux.EROFS) {
+		if err != nil && !cannotWrite(err) {
 			return fmt.Errorf("/etc/%s: %w", name, err)
 		}
 	}
