@@ -109,7 +109,8 @@ func (d *Device) handleOther() {
 		return
 	}
 	d.registers.Write32(regCause, v&^(d.causes.receive|d.causes.send))
-	// The read has cleared all causes. Those of the directions are raised again: their messages may not have been sent yet.
+	// The read has cleared all causes. The causes of both directions are raised again: the card may not have sent their
+	// messages yet.
 	if again := v & (d.causes.receive | d.causes.send); again != 0 {
 		d.registers.Write32(regRaise, again)
 	}
