@@ -98,6 +98,16 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
+// A machine with a card e1000 does not use the fast firmware, which connects no interrupt lines. Others do.
+func TestFirmware(t *testing.T) {
+	for card, want := range map[string]bool{"": true, CardVirtio: true, CardE1000e: true, CardE1000: false} {
+		m := newMonitor(&MachineConfig{CPUs: 1, Model: "q35", Card: card, Emulator: Emulator{Firmware: "fast.rom"}}, nil)
+		if slices.Contains(m.args, "fast.rom") != want {
+			t.Errorf("%q: %q", card, m.args)
+		}
+	}
+}
+
 // The test guest for KVM runs under TCG with either firmware.
 func TestProbeGuest(t *testing.T) {
 	e, err := FindEmulator(t.Context())

@@ -4,7 +4,7 @@
 // Read in this order: open.go (reset, address, rings), registers.go, interrupt.go, receive.go, send.go.
 //
 // Offloads: the card computes the checksums of TCP and UDP, and cuts TCP frames into segments (OffloadChecksum,
-// OffloadTSO4, OffloadTSO6). It checks the checksums of received frames. It does not cut UDP. The driver uses one queue
+// OffloadTSO4, and on the 82574L OffloadTSO6). It checks the checksums of received frames. It does not cut UDP. The driver uses one queue
 // in each direction. All multicast frames are received, and unicast frames for the card's own address.
 //
 // The card reads and writes only memory of the driver, and frames are copied from and to this memory. So a card that
@@ -15,8 +15,8 @@
 // single direction. If the card has MSI-X, another goroutine handles interrupts of the transmit ring. A third goroutine
 // looks at the card once a second. It notices lost interrupts and a card that was removed, so that no Recv waits forever.
 //
-// If a card reports a length that its buffer does not have, or is removed, the device stops using it: from then on Recv
-// and Send return the reason as an error. A card that does not send makes Send find the ring full.
+// If a card reports a length that its buffer does not have, or is removed, the device stops using it, and
+// ends its access to memory: from then on Recv and Send return the reason as an error. A card that does not send makes Send find the ring full.
 package e1000e
 
 import (
@@ -180,12 +180,12 @@ func (d *Device) Close() error {
 	d.closing.Do(func() {
 		d.stop(link.ErrClosed)
 		d.crew.Wait()
+		d.turnOff() // without a lock, because it sleeps: a goroutine in Recv or Send may want the lock only to see that the device is closed
 		r, s := &d.queue.receiver, &d.queue.sender
 		r.mu.Lock() // waits for a goroutine in Recv to leave
 		defer r.mu.Unlock()
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		d.turnOff()
 		d.free()
 	})
 	return nil

@@ -200,6 +200,9 @@ func TestOffloads(t *testing.T) {
 	} {
 		for _, k := range []model.Kind{newer, kinds["82540EM"]} {
 			a, b := open(t, k, e1000e.Config{Segment: true})
+			if c.GSOSize > 0 && c.IPv6 && !a.Info().Offloads.Has(link.OffloadTSO6) {
+				continue // the stack cuts the frame
+			}
 			oracle := linktest.Unfinished(link.Ethernet, c)
 			want := segments(t, oracle)
 			got := exchange(t, a, b, linktest.Unfinished(link.Ethernet, c), len(want))

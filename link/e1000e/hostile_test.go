@@ -81,6 +81,10 @@ func TestHostile(t *testing.T) {
 					if !errors.Is(err, test.want) || time.Since(start) > test.after {
 						t.Errorf("Recv: %v after %v, want %v after at most %v", err, time.Since(start), test.want, test.after)
 					}
+					synctest.Wait()
+					if test.want == e1000e.ErrNonsense && y.Master() {
+						t.Error("after its failure, the card may still access memory")
+					}
 					if got := b.Stats().RxErrors; got != test.errors {
 						t.Errorf("%d frames count as damaged, want %d", got, test.errors)
 					}
@@ -88,6 +92,37 @@ func TestHostile(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An interrupt of a received frame is not lost if another cause is handled before the card has sent its message.
+func TestOtherCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, y := newCards()
+		y.Next = once(model.Quiet, 0) // the message is delayed
+		const cause, changed, received = 0xc0, 1 << 2, 1 << 20
+		y.Change = func(register int, v uint32) uint32 {
+			if register == cause && v&changed != 0 {
+				v |= received
+			}
+			return v
+		}
+		a, b := openEnd(t, x, newer, e1000e.Config{}), openEnd(t, y, newer, e1000e.Config{})
+		start := time.Now()
+		go func() {
+			synctest.Wait() // Recv waits for an interrupt
+			sendOne(t, a, 1)
+			y.SetLink(true)
+		}()
+		in := make([]*link.Frame, 1)
+		n, err := b.Queues()[0].Recv(in)
+		link.FreeAll(in[:n])
+		if n != 1 || err != nil {
+			t.Errorf("Recv: %d, %v", n, err)
+		}
+		if waited := time.Since(start); waited > 0 {
+			t.Errorf("the frame arrives after %v", waited)
+		}
+	})
 }
 
 // A descriptor that is filled before its turn is not read: Recv waits, and Close ends it.

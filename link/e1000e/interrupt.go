@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"loam/driver/pci"
+	"loam/link"
 )
 
 // causes are the interrupt causes of a card, which depend on the kind of its interrupts.
@@ -88,6 +89,11 @@ func (d *Device) loop() {
 		}
 		break
 	}
+	if !errors.Is(d.state(), link.ErrClosed) {
+		// The card is not trusted any more: it must neither access memory nor assert its line.
+		d.registers.Write32(regMask, ^uint32(0))
+		d.f.Disable()
+	}
 	if d.line {
 		// The line may be shared. After an interrupt, it would stay masked for its other users.
 		d.registers.Write32(regMask, ^uint32(0))
@@ -102,10 +108,22 @@ func (d *Device) handleOther() {
 	if !ok {
 		return
 	}
-	// the causes of the directions stay: their messages may not have been sent yet
 	d.registers.Write32(regCause, v&^(d.causes.receive|d.causes.send))
+	// The read has cleared all causes. The causes of both directions are raised again: the card may not have sent their
+	// messages yet.
+	if again := v & (d.causes.receive | d.causes.send); again != 0 {
+		d.registers.Write32(regRaise, again)
+	}
 	d.readLink()
 	d.registers.Write32(regUnmask, d.causes.other)
+}
+
+// unmask clears and unmasks causes. When it returns, the card has carried out both writes. The bus may delay writes:
+// without the read, a frame that arrives after the caller has looked at the ring could have its cause cleared.
+func (d *Device) unmask(causes uint32) {
+	d.registers.Write32(regCause, causes)
+	d.registers.Write32(regUnmask, causes)
+	d.read(regStatus)
 }
 
 // handle handles the only interrupt of a card without MSI-X. It may be the interrupt of another device on the same line.

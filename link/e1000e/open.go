@@ -58,7 +58,7 @@ type Config struct {
 	NoOffloads bool
 	// Segment lets QEMU's e1000e cut TCP frames into segments. The zero value is right for versions before 8.0: they
 	// send a frame as IP fragments, and cut IPv6 frames incorrectly, unless the other end of the cable is a TAP
-	// interface. All other cards always cut frames.
+	// interface. All other cards always cut frames; the 82540EM and 82545EM cut only frames of IPv4.
 	Segment bool
 	Log     *slog.Logger // receives messages for an operator; default none
 }
@@ -106,7 +106,10 @@ func Open(m driver.Machine, f *pci.Function, c Config) (*Device, error) {
 	if !c.NoOffloads {
 		d.info.Offloads = link.OffloadChecksum
 		if c.Segment || d.old || f.Subsystem != emulatedSubsystem {
-			d.info.Offloads |= link.OffloadTSO4 | link.OffloadTSO6
+			d.info.Offloads |= link.OffloadTSO4
+		}
+		if d.info.Offloads.Has(link.OffloadTSO4) && !d.old { // QEMU's e1000 writes wrong lengths into IPv6 headers
+			d.info.Offloads |= link.OffloadTSO6
 		}
 	}
 	if err := d.start(&c); err != nil {

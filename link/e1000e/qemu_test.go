@@ -110,6 +110,63 @@ func TestQEMUChecksum(t *testing.T) {
 	}
 }
 
+// A card that offers to cut frames cuts them as link.Segment does. QEMU's e1000 cannot cut frames of IPv6.
+func TestQEMUSegments(t *testing.T) {
+	card, cable, _ := plug(t, "e1000")
+	defer cable.Close()
+	if got, want := card.Info().Offloads, link.OffloadChecksum|link.OffloadTSO4; got != want {
+		t.Fatalf("the card offers %v, want %v", got, want)
+	}
+	for _, c := range []linktest.Transport{
+		{Protocol: wire.ProtoTCP, Payload: 20_001, GSOSize: 1000}, {Protocol: wire.ProtoTCP, Payload: 65_000, GSOSize: 1448}, {Protocol: wire.ProtoTCP, Payload: 3001, GSOSize: 100},
+	} {
+		if n, err := card.Queues()[0].Send([]*link.Frame{linktest.Unfinished(link.Ethernet, c)}); n != 1 || err != nil {
+			t.Fatalf("Send: %d, %v", n, err)
+		}
+		for i, want := range segments(t, linktest.Unfinished(link.Ethernet, c)) {
+			in := make([]*link.Frame, 1)
+			if _, err := cable.Queues()[0].Recv(in); err != nil {
+				t.Fatal(err)
+			}
+			got := in[0].Bytes()
+			if len(got) < len(want) || !bytes.Equal(got[:len(want)], want) {
+				t.Fatalf("%+v: segment %d is\n% x\nwant\n% x", c, i, got[:min(60, len(got))], want[:min(60, len(want))])
+			}
+			in[0].Free()
+		}
+	}
+}
+
+// A UDP checksum whose sum is zero is sent as 0xffff, because zero means that there is no checksum (RFC 768).
+func TestQEMUZeroChecksum(t *testing.T) {
+	for _, name := range emulated {
+		card, cable, _ := plug(t, name)
+		for _, ipv6 := range []bool{false, true} {
+			c := linktest.Transport{Protocol: wire.ProtoUDP, IPv6: ipv6, Payload: 100}
+			f := linktest.Unfinished(link.Ethernet, c)
+			at := int(f.CsumStart + f.CsumOffset)
+			b := f.Bytes()
+			b[len(b)-2], b[len(b)-1] = 0, 0
+			oracle := link.FrameOf(b)
+			oracle.Offload = f.Offload
+			s := segments(t, oracle)[0]
+			copy(b[len(b)-2:], s[at:at+2]) // now the sum is 0
+			if n, err := card.Queues()[0].Send([]*link.Frame{f}); n != 1 || err != nil {
+				t.Fatalf("Send: %d, %v", n, err)
+			}
+			in := make([]*link.Frame, 1)
+			if _, err := cable.Queues()[0].Recv(in); err != nil {
+				t.Fatal(err)
+			}
+			if got := in[0].Bytes()[at:][:2]; got[0] != 0xff || got[1] != 0xff {
+				t.Errorf("%s, IPv6 %v: the checksum is % x, want ff ff", name, ipv6, got)
+			}
+			in[0].Free()
+		}
+		cable.Close()
+	}
+}
+
 // Two of Loam's stacks communicate through a QEMU card: ping, and a stream in both directions, over IPv4 and IPv6.
 func TestQEMUStack(t *testing.T) {
 	for _, name := range emulated {

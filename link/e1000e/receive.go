@@ -208,15 +208,15 @@ func (r *receiver) harvest(fs []*link.Frame) (n int, ready bool, err error) {
 }
 
 // arm unmasks the interrupt, unless an interrupt is still to come. A cause that was set by frames taken since the last
-// interrupt is cleared first. Frames that arrive between the two writes cause an interrupt.
+// interrupt is cleared first. Frames that arrive between the two writes cause an interrupt. The caller then calls ready,
+// because earlier frames cause none.
 func (r *receiver) arm() {
 	if r.armed {
 		return
 	}
 	d := r.queue.device
 	r.armed = true
-	d.registers.Write32(regCause, d.causes.receive)
-	d.registers.Write32(regUnmask, d.causes.receive)
+	d.unmask(d.causes.receive)
 }
 
 // take empties the next descriptor. It returns the frame that ends in it; nil if none does, or if the frame is damaged.

@@ -7,6 +7,7 @@ const (
 	regExtended     = 0x0018 // CTRL_EXT, Extended Device Control
 	regCause        = 0x00c0 // ICR, Interrupt Cause Read; writing ones clears causes
 	regThrottle     = 0x00c4 // ITR, Interrupt Throttling, of MSI and of the interrupt line
+	regRaise        = 0x00c8 // ICS, Interrupt Cause Set
 	regUnmask       = 0x00d0 // IMS, Interrupt Mask Set: ones unmask causes
 	regMask         = 0x00d8 // IMC, Interrupt Mask Clear: ones mask causes
 	regAutoClear    = 0x00dc // EIAC, Interrupt Auto Clear: causes that a message of MSI-X clears; 82574

@@ -84,8 +84,7 @@ func (q *queue) Send(fs []*link.Frame) (int, error) {
 func (s *sender) wantRoom() {
 	d, before := s.queue.device, s.head
 	s.wants = true
-	d.registers.Write32(regCause, d.causes.send)
-	d.registers.Write32(regUnmask, d.causes.send)
+	d.unmask(d.causes.send)
 	if s.reclaim(); s.head != before { // the interrupt for these frames may have been before the writes
 		s.wants = false
 		s.room.Ring()
@@ -239,10 +238,11 @@ func (s *sender) putContext(f *link.Frame) (options uint64) {
 	s.context = 0
 	options = sentSegment | sentSum
 	second |= sentSegment | uint64(f.Len()-int(f.HeaderLen)) | uint64(f.HeaderLen)<<sentHeaderShift | uint64(f.GSOSize)<<sentMSSShift
+	ip := uint64(ipOffset(f.Bytes()))
+	first |= ip // where the card finds the length, in IPv6 headers too
 	if f.GSO == link.GSOTCP4 {
-		ip := ipOffset(f.Bytes())
 		const sumAt = 10 // offset of the checksum in an IPv4 header
-		first |= uint64(ip) | uint64(ip+sumAt)<<8 | (start-1)<<16
+		first |= (ip+sumAt)<<8 | (start-1)<<16
 		second |= sentIPv4
 		options |= sentSumIP
 	}

@@ -93,8 +93,7 @@ func (c *Card) cutNext() (segment []byte, done bool) {
 		be.PutUint16(b[ip+4:], be.Uint16(b[ip+4:])+uint16(c.sent/c.mss()))
 		putSum(b[:tcp], ip, int(at>>8&0xff))
 	} else {
-		const ipv6 = 14 // without VLAN tags
-		be.PutUint16(b[ipv6+4:], uint16(len(b)-ipv6-40))
+		be.PutUint16(b[ip+4:], uint16(len(b)-ip-40))
 	}
 	be.PutUint32(b[tcp+4:], be.Uint32(b[tcp+4:])+uint32(c.sent))
 	if !done {

@@ -134,6 +134,13 @@ func (c *Card) SetLink(up bool) {
 	c.peer.sendAll()
 }
 
+// Master reports whether the card may access memory.
+func (c *Card) Master() bool {
+	c.cable.mu.Lock()
+	defer c.cable.mu.Unlock()
+	return c.plug.Master()
+}
+
 // Unplug removes the card.
 func (c *Card) Unplug() {
 	c.cable.mu.Lock()
