@@ -72,19 +72,31 @@ func TestParseEFIOldACPI(t *testing.T) {
 	}
 }
 
-// If the map has more ranges than Info can hold, the largest are kept.
+// If the map has more ranges than Info can hold, the largest are kept, and the range with the page in which CPUs start.
 func TestParseEFIManyRanges(t *testing.T) {
 	var entries []efiDescriptor
 	for i := range uint64(3 * MaxRanges) {
-		entries = append(entries, efiDescriptor{7, i << 24, 1 + i})
+		entries = append(entries, efiDescriptor{7, (1 + i) << 24, 2 + i})
 	}
-	var info Info
-	if p := ParseEFI(efiMemory(Load, 0, 0, entries...), 0x1000, &info); p != "" || info.Ranges != MaxRanges {
-		t.Fatalf("%q, %d ranges", p, info.Ranges)
-	}
-	for _, r := range info.Usable {
-		if r.Size()/4096 <= 2*MaxRanges {
-			t.Errorf("range %#x", r)
+	start := efiDescriptor{7, StartPage, 1}
+	for name, entries := range map[string][]efiDescriptor{
+		"first": append([]efiDescriptor{start}, entries...),
+		"last":  append(entries, start),
+	} {
+		var info Info
+		if p := ParseEFI(efiMemory(Load, 0, 0, entries...), 0x1000, &info); p != "" || info.Ranges != MaxRanges {
+			t.Fatalf("%s: %q, %d ranges", name, p, info.Ranges)
+		}
+		found := false
+		for _, r := range info.Usable {
+			if r == (Range{StartPage, StartPage + 4096}) {
+				found = true
+			} else if r.Size()/4096 <= 2*MaxRanges+2 {
+				t.Errorf("%s: range %#x", name, r)
+			}
+		}
+		if !found {
+			t.Errorf("%s: CPUs have no page to start in", name)
 		}
 	}
 }

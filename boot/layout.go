@@ -22,9 +22,14 @@ const (
 	IsolatedSize = 3072
 
 	// Image is the virtual address that corresponds to physical address 0 for the code and data of the program: a
-	// program address minus Image is its physical address. The linker emits sign-extended 32-bit addresses, which can
+	// program address minus Image is its physical address, except on UEFI (Info.Offset). The linker emits sign-extended 32-bit addresses, which can
 	// reach only the uppermost 2 GiB.
 	Image = 0xffff_ffff_8000_0000
+
+	// StartPage is the physical address of the page with the code at which all CPUs except the first start. If the monitor
+	// does not list it as usable memory, only one CPU starts.
+	StartPage     = 0x8000
+	startPageSize = 0x1000
 
 	// Load is the physical address of the first byte of the program's file. On UEFI, firmware chooses another one:
 	// Info.Offset.
@@ -41,7 +46,7 @@ const (
 	TableLow                    // level 3, for 0 and Window
 	TableHigh                   // level 3, for Image
 	TableBig                    // four page directories (level 2), which map 4 GiB in pages of 2 MiB
-	TableImage   = TableBig + 4 // page directory for Image; used only if Info.Offset is not 0
+	TableImage   = TableBig + 4 // page directory for Image; used only by the loader of UEFI applications
 	TablePages   = TableImage + 1
 	WindowAtBoot = 4 << 30 // bytes of physical memory that are mapped at Window at the start
 )

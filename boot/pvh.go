@@ -118,7 +118,7 @@ func mapRange(entry []byte) Range {
 	return Range{start, start + min(size, ^start)}
 }
 
-// add records a range, unless it is empty. If Usable is full, the smallest range is left out.
+// add records a range, unless it is empty. If Usable is full, the least important range is left out.
 func (i *Info) add(r Range) {
 	if r.Start >= r.End {
 		return
@@ -128,15 +128,24 @@ func (i *Info) add(r Range) {
 		i.Ranges++
 		return
 	}
-	smallest := 0
+	least := 0
 	for n := range i.Usable {
-		if i.Usable[n].Size() < i.Usable[smallest].Size() {
-			smallest = n
+		if i.Usable[n].importance() < i.Usable[least].importance() {
+			least = n
 		}
 	}
-	if r.Size() > i.Usable[smallest].Size() {
-		i.Usable[smallest] = r
+	if r.importance() > i.Usable[least].importance() {
+		i.Usable[least] = r
 	}
+}
+
+// importance returns the size of a range in bytes. The range with StartPage is more important than all others, because
+// without this page only one CPU starts.
+func (r Range) importance() uint64 {
+	if r.Start <= StartPage && r.End >= StartPage+startPageSize {
+		return ^uint64(0)
+	}
+	return r.Size()
 }
 
 // exclude removes a range from all recorded ranges.

@@ -12,7 +12,7 @@ import (
 // Afterwards all CPUs are equal.
 
 // startPage is the physical address of the startup code, if memory exists there, as it does on PCs.
-const startPage = 0x8000
+const startPage = boot.StartPage
 
 // startTimes are how long to wait for a CPU after the first and the second startup interrupt, in nanoseconds. On a
 // busy host a virtual CPU may not run for seconds.

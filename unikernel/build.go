@@ -80,9 +80,9 @@ const (
 // Formats lists all formats.
 var Formats = []Format{FormatELF, FormatEFI, FormatRaw, FormatQCOW2, FormatISO}
 
-// FormatOf returns the format for a file name: the format whose name is the extension, or FormatELF.
+// FormatOf returns the format for a file name: the format whose name is the extension, in upper or lower case, or FormatELF.
 func FormatOf(name string) Format {
-	if f := Format(strings.TrimPrefix(filepath.Ext(name), ".")); slices.Contains(Formats, f) {
+	if f := Format(strings.ToLower(strings.TrimPrefix(filepath.Ext(name), "."))); slices.Contains(Formats, f) {
 		return f
 	}
 	return FormatELF
@@ -115,21 +115,40 @@ func BuildImage(ctx context.Context, t Target, volumes []Volume, format Format, 
 
 // writeImage writes a bootable program to a file.
 func writeImage(out string, format Format, data []byte) error {
+	whole := func(f *os.File) error { _, err := f.Write(data); return err }
 	if format == FormatELF {
-		return os.WriteFile(out, data, 0o755)
+		return replaceFile(out, 0o755, whole)
 	}
-	application, err := efi.Application(data)
+	data, err := efi.Application(data)
 	if err != nil {
 		return err
 	}
 	if format == FormatEFI {
-		return os.WriteFile(out, application, 0o755)
+		return replaceFile(out, 0o755, whole)
 	}
-	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE, 0o644)
+	return replaceFile(out, 0o644, func(f *os.File) error { return media.Write(f, string(format), data) })
+}
+
+// replaceFile replaces the content of a file by what write writes, and creates the file if there is none. If write fails, for
+// example because the disk is full, a regular file is removed, so that no incomplete file is left.
+func replaceFile(out string, mode os.FileMode, write func(*os.File) error) error {
+	f, err := os.OpenFile(out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(media.Write(f, string(format), application), f.Close())
+	st, err := f.Stat()
+	if err == nil {
+		err = write(f)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil && st != nil && st.Mode().IsRegular() {
+		if path, lerr := filepath.EvalSymlinks(out); lerr == nil {
+			os.Remove(path)
+		}
+	}
+	return err
 }
 
 // imageFiles packs volumes together with the configuration that mounts them.

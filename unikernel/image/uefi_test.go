@@ -31,14 +31,14 @@ const (
 // uefiTime bounds a boot with UEFI firmware, which takes some seconds on a host at rest.
 const uefiTime = 10 * time.Minute
 
-// uefiProgram returns the guest with a configuration, as Prepare and AddFiles change it.
-func uefiProgram(t *testing.T, c boot.Config) []byte {
+// uefiProgram returns a program of testdata with a configuration, as Prepare and AddFiles change it.
+func uefiProgram(t *testing.T, build func() ([]byte, error), c boot.Config) []byte {
 	t.Helper()
 	words, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := AddFiles(prepared(t, built(t)), boot.EncodeArchives([][]byte{words}))
+	program, err := AddFiles(prepared(t, buildOf(t, build)), boot.EncodeArchives([][]byte{words}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,10 +77,10 @@ func underUEFI(t *testing.T, ctx context.Context, format string, program []byte,
 	return cmd
 }
 
-// uefiMachine boots the guest with a configuration, and returns its output without the firmware's, and its exit status.
-func uefiMachine(t *testing.T, format string, c boot.Config, options ...string) (output string, status int) {
+// uefiMachine boots a program with a configuration, and returns its output without the firmware's, and its exit status.
+func uefiMachine(t *testing.T, build func() ([]byte, error), format string, c boot.Config, options ...string) (output string, status int) {
 	t.Helper()
-	program := uefiProgram(t, c) // may take minutes to build
+	program := uefiProgram(t, build, c) // may take minutes to build
 	ctx, cancel := context.WithTimeout(t.Context(), uefiTime)
 	defer cancel()
 	cmd := underUEFI(t, ctx, format, program, options...)
@@ -111,7 +111,7 @@ func TestUEFI(t *testing.T) {
 		{media.ISO, "spread over 4\n", []string{"-machine", "q35", "-m", "256M", "-smp", "4", "-device", "ide-cd,drive=medium"}},
 		{media.Raw, "spread over 1\n", []string{"-machine", "q35", "-m", "256M", "-device", "nvme,serial=1,drive=medium"}},
 	} {
-		out, status := uefiMachine(t, c.format, boot.Config{Args: []string{"guest", "spread"}}, c.options...)
+		out, status := uefiMachine(t, guest, c.format, boot.Config{Args: []string{"guest", "spread"}}, c.options...)
 		if status != 0 || out != c.want {
 			t.Errorf("%s %q: status %d, %q", c.format, c.options, status, out)
 		}
@@ -120,17 +120,34 @@ func TestUEFI(t *testing.T) {
 
 // The machine ends with the exit status of the program.
 func TestUEFIStatus(t *testing.T) {
-	out, status := uefiMachine(t, media.Raw, boot.Config{Args: []string{"guest", "exit"}},
+	out, status := uefiMachine(t, guest, media.Raw, boot.Config{Args: []string{"guest", "exit"}},
 		"-machine", "q35", "-m", "128M", "-device", "virtio-blk-pci,drive=medium")
 	if status != 7 || out != "" {
 		t.Errorf("status %d, %q", status, out)
 	}
 }
 
+// Threads run in ring 3 at the address that the firmware chooses, also on a processor that is vulnerable to Meltdown. There,
+// the page tables of ring 3 map only the entry code of the kernel.
+func TestUEFIRing3(t *testing.T) {
+	const isolated = "isolated true window false heap false stacks false image false cpu false table true"
+	for _, c := range []struct{ name, processor, want string }{
+		{"hostile", "max", "hostile 0"},
+		{"hostile", vulnerable, "hostile 0"},
+		{"isolated", vulnerable, isolated},
+	} {
+		out, _ := uefiMachine(t, ring3, media.Raw, boot.Config{Args: []string{"ring3", c.name}},
+			"-machine", "q35", "-m", "256M", "-smp", "2", "-cpu", c.processor, "-device", "virtio-blk-pci,drive=medium")
+		if !strings.Contains(out, c.want) {
+			t.Errorf("%s %s: %s", c.name, c.processor, out)
+		}
+	}
+}
+
 // If the machine has too little memory for the program and its files, the loader writes a line to the firmware's console, and
 // returns to the firmware.
 func TestUEFITooLittleMemory(t *testing.T) {
-	program := uefiProgram(t, boot.Config{})
+	program := uefiProgram(t, guest, boot.Config{})
 	binary.LittleEndian.PutUint64(filesHeader(t, program)[segmentInMemory:], 512<<20)
 	ctx, cancel := context.WithTimeout(t.Context(), uefiTime)
 	defer cancel()

@@ -51,7 +51,10 @@ func Write(f *os.File, format string, application []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(f.Truncate(0), f.Truncate(m.size)); err != nil {
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	if err := f.Truncate(m.size); err != nil {
 		return err
 	}
 	for _, e := range m.extents {

@@ -34,7 +34,8 @@ var ErrNotBootable = errors.New("efi: not a program that a virtual machine boots
 
 const pageSize = 4096
 
-// most is an upper bound of the memory of a program, in bytes: package image has the same limit.
+// most is an upper bound of the physical addresses of a program: package image has the same limit. So all displacements in the
+// loader have 31 bits.
 const most = 1 << 30
 
 // program is a program, as the loader needs it. Addresses are relative to the program's first byte in memory.
@@ -75,7 +76,7 @@ func parse(file []byte) (*program, error) {
 		if s.Type != elf.PT_LOAD {
 			continue
 		}
-		if s.Filesz > uint64(len(file)) || s.Filesz > s.Memsz || s.Memsz > most || s.Paddr < boot.Load || s.Paddr > boot.Load+most {
+		if s.Filesz > uint64(len(file)) || s.Filesz > s.Memsz || s.Paddr < boot.Load || s.Paddr > most || s.Memsz > most-s.Paddr {
 			return nil, fmt.Errorf("a segment of %d bytes at %#x", s.Memsz, s.Paddr)
 		}
 		at := s.Paddr - boot.Load

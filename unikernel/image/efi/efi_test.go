@@ -93,15 +93,16 @@ func TestSwitchFits(t *testing.T) {
 func TestApplicationRefuses(t *testing.T) {
 	le := binary.LittleEndian
 	for name, spoil := range map[string]func(b []byte){
-		"no ELF":               func(b []byte) { b[1] = 'e' },
-		"cut off":              func(b []byte) { le.PutUint64(b[fileHeader+32:], 1<<20); le.PutUint64(b[fileHeader+40:], 1<<20) },
-		"larger in the file":   func(b []byte) { le.PutUint64(b[fileHeader+40:], 1) },
-		"too large":            func(b []byte) { le.PutUint64(b[fileHeader+40:], 1<<40) },
-		"too low":              func(b []byte) { le.PutUint64(b[fileHeader+24:], 0) },
-		"too high":             func(b []byte) { le.PutUint64(b[fileHeader+24:], 1<<40) },
-		"without page tables":  func(b []byte) { le.PutUint64(b[fileHeader+40:], 2*pageSize) },
-		"with half of a table": func(b []byte) { le.PutUint64(b[fileHeader+40:], 2*pageSize+tableBytes-8) },
-		"an entry elsewhere":   func(b []byte) { le.PutUint64(b[24:], 0) },
+		"no ELF":                     func(b []byte) { b[1] = 'e' },
+		"cut off":                    func(b []byte) { le.PutUint64(b[fileHeader+32:], 1<<20); le.PutUint64(b[fileHeader+40:], 1<<20) },
+		"larger in the file":         func(b []byte) { le.PutUint64(b[fileHeader+40:], 1) },
+		"too large":                  func(b []byte) { le.PutUint64(b[fileHeader+40:], 1<<40) },
+		"too large with its address": func(b []byte) { le.PutUint64(b[fileHeader+segmentHeader+24:], most-50) },
+		"too low":                    func(b []byte) { le.PutUint64(b[fileHeader+24:], 0) },
+		"too high":                   func(b []byte) { le.PutUint64(b[fileHeader+24:], 1<<40) },
+		"without page tables":        func(b []byte) { le.PutUint64(b[fileHeader+40:], 2*pageSize) },
+		"with half of a table":       func(b []byte) { le.PutUint64(b[fileHeader+40:], 2*pageSize+tableBytes-8) },
+		"an entry elsewhere":         func(b []byte) { le.PutUint64(b[24:], 0) },
 	} {
 		b := prepared()
 		spoil(b)
