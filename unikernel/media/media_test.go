@@ -207,7 +207,7 @@ func TestReproducible(t *testing.T) {
 		return sha256.Sum256(b)
 	}
 	for _, format := range []string{Raw, QCOW2, ISO} {
-		if sum(format, "a") != sum(format, "a") {
+		if first, second := sum(format, "a"), sum(format, "a"); first != second {
 			t.Errorf("%s: two images of one application differ", format)
 		}
 	}
