@@ -34,10 +34,11 @@ const (
 
 // targets are the objects that the hostile programs attack: a process, a file and listeners.
 type targets struct {
-	victim *exec.Cmd
-	calls  atomic.Int32 // number of accepted connections
-	port   int
-	places []net.Addr // addresses where connections are accepted
+	victim   *exec.Cmd
+	calls    atomic.Int32 // number of accepted connections
+	counting sync.Mutex   // held by connections, which connects itself
+	port     int
+	places   []net.Addr // addresses where connections are accepted
 }
 
 // newTargets creates the targets. The victim and the file belong to the user that programs run as here.
@@ -116,6 +117,8 @@ var boasts = regexp.MustCompile(hostileSecret + `|is watched|aimed at|is there|o
 // connections returns the number of connections that the attacks have made since reset. It connects itself and waits
 // for that connection to be counted: earlier connections have been accepted by then.
 func (g *targets) connections() int32 {
+	g.counting.Lock()
+	defer g.counting.Unlock()
 	for _, at := range g.places {
 		c, err := net.Dial(at.Network(), at.String())
 		if err != nil {
