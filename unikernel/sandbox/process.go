@@ -99,10 +99,14 @@ func ignoringEINTR(f func() (int, int, int, syscall.Sockaddr, error)) (n, m, fla
 func (p *Process) Layers() Layers { return p.layers }
 
 // Signal sends a signal to the program. An error means that the program has ended. It is safe to call while another
-// goroutine is in Wait.
+// goroutine is in Wait. SIGCONT also continues the stage: a SIGSTOP to the process group has stopped both, and a stopped stage
+// would not report the program's end.
 func (p *Process) Signal(s syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if s == syscall.SIGCONT {
+		p.stage.Process.Signal(s)
+	}
 	return unix.PidfdSendSignal(int(p.pidfd.Fd()), s, nil, 0)
 }
 
