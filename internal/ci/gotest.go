@@ -115,7 +115,7 @@ func flags(args []string) (out []string) {
 // run runs go test and adds its results to s. The tests of one package more than there are processors run at a time, because
 // those of some packages mostly wait, for example for timers of Linux. A flag -p in args takes precedence.
 func (s *summary) run(ctx context.Context, args []string) error {
-	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=30m", fmt.Sprint("-p=", runtime.NumCPU()+1)}, args...)...)
+	cmd := program(ctx, "go", append([]string{"test", "-json", "-timeout=40m", fmt.Sprint("-p=", runtime.NumCPU()+1)}, args...)...)
 	if os.Getenv("CI") != "" {
 		cmd.Args = append(cmd.Args, "-count=1")
 	}
