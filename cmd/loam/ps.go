@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,10 +35,7 @@ PID is forwarded to the program.`,
 				return guestError(err)
 			}
 			defer r.Close()
-			list, err := r.List()
-			if err != nil {
-				return err
-			}
+			list, unread := r.List()
 			shown := []registry.Guest{}
 			for _, g := range list {
 				if all || g.Running() {
@@ -48,14 +46,15 @@ PID is forwarded to the program.`,
 			case asJSON:
 				enc := json.NewEncoder(cmd.OutOrStdout())
 				enc.SetIndent("", "  ")
-				return enc.Encode(shown)
+				err = enc.Encode(shown)
 			case quiet:
 				for _, g := range shown {
 					fmt.Fprintln(cmd.OutOrStdout(), g.Name)
 				}
-				return nil
+			default:
+				err = printGuests(cmd.OutOrStdout(), shown, time.Now())
 			}
-			return printGuests(cmd.OutOrStdout(), shown, time.Now())
+			return errors.Join(err, unread)
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all", "a", false, "list guests that have ended, too")

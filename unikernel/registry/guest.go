@@ -44,24 +44,21 @@ func (g *Guest) Running() bool { return g.State == Starting || g.State == Runnin
 // kept reports whether the entry of a guest that has ended is of use.
 func (g *Guest) kept() bool { return g.Detached && !g.Started.IsZero() }
 
-// List returns all guests in the order of their names. Their files are closed.
+// List returns all guests in the order of their names. Their files are closed. The error concerns guests that cannot be read;
+// the other guests are in the list nevertheless.
 func (r *Registry) List() (list []Guest, err error) {
 	names, err := r.names()
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		g, err := r.open(name)
-		if errors.Is(err, fs.ErrNotExist) { // it was removed meanwhile
-			continue
+		g, oerr := r.open(name)
+		switch {
+		case oerr == nil:
+			g.Close()
+			list = append(list, *g)
+		case !errors.Is(oerr, fs.ErrNotExist): // otherwise it was removed meanwhile
+			err = errors.Join(err, fmt.Errorf("the guest %s cannot be read: %w", name, oerr))
 		}
-		if err != nil {
-			return nil, err
-		}
-		g.Close()
-		list = append(list, *g)
 	}
-	return list, nil
+	return list, err
 }
 
 // missing is the error for a name that no guest has. It matches fs.ErrNotExist.

@@ -456,7 +456,7 @@ func TestLockIsHeld(t *testing.T) {
 	}
 }
 
-// An entry that cannot be removed does not prevent others.
+// An entry that can neither be read nor removed does not prevent others, and List still returns them.
 func TestUnusableEntry(t *testing.T) {
 	r := newRegistry(t)
 	if err := os.MkdirAll(filepath.Join(r.places[0], "x", lockFile), 0o700); err != nil { // flock works on folders, too
@@ -465,7 +465,12 @@ func TestUnusableEntry(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(r.places[0], "x", recordFile), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := create(t, r, Record{Name: "a"}).End(0, ""); err != nil {
+	a := create(t, r, Record{Name: "a"})
+	list, err := r.List()
+	if len(list) != 1 || list[0].Name != "a" || err == nil || !strings.Contains(err.Error(), "the guest x cannot be read") {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := a.End(0, ""); err != nil {
 		t.Error(err)
 	}
 }
