@@ -22,8 +22,8 @@ const (
 	IsolatedSize = 3072
 
 	// Image is the virtual address that corresponds to physical address 0 for the code and data of the program: a
-	// program address minus Image is its physical address, except on UEFI (Info.Offset). The linker emits sign-extended 32-bit addresses, which can
-	// reach only the uppermost 2 GiB.
+	// program address minus Image is its physical address, except on UEFI (Info.Offset). The linker emits sign-extended
+	// 32-bit addresses, which can reach only the uppermost 2 GiB.
 	Image = 0xffff_ffff_8000_0000
 
 	// StartPage is the physical address of the page with the code at which all CPUs except the first start. If the monitor

@@ -237,7 +237,7 @@ func onGuests(cmd *cobra.Command, names []string, f func(r *registry.Registry, n
 	return errs[last]
 }
 
-// guestNames requires at least one name, and removes names that are given twice.
+// guestNames returns names without repetitions.
 func guestNames(args []string) []string {
 	var names []string
 	for _, name := range args {

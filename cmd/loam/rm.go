@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"loam/unikernel"
 	"loam/unikernel/registry"
 )
 
@@ -32,12 +31,7 @@ func removeGuest(cmd *cobra.Command, r *registry.Registry, name string, force bo
 	if !force {
 		return r.Remove(cmd.Context(), name)
 	}
-	g, err := r.Find(name)
-	if err != nil {
-		return err
-	}
-	defer g.Close()
-	if err := g.Stop(cmd.Context(), 0, unikernel.KillSignal); err != nil {
+	if err := stopGuest(cmd, r, name, 0); err != nil {
 		return err
 	}
 	if err := r.Remove(cmd.Context(), name); !errors.Is(err, fs.ErrNotExist) {

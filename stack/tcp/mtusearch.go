@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"loam/stack/plpmtud"
+	"loam/wire"
 )
 
 // Path MTU discovery without ICMP messages (RFC 4821): package plpmtud selects the sizes, and this file sends the probes.
@@ -30,9 +31,9 @@ const holeTimeouts, newHoleTimeouts = 3, 2 // R1 of RFC 9293 section 3.8.3 is at
 // HeadersLen returns the length of the IP and TCP headers of segments to a host, in bytes and without options.
 func HeadersLen(a netip.Addr) int {
 	if a.Is4() || a.Is4In6() {
-		return 40
+		return wire.IPv4MinLen + wire.TCPMinLen
 	}
-	return 60
+	return wire.IPv6Len + wire.TCPMinLen
 }
 
 func (c *Conn) headers() int { return HeadersLen(c.id.Remote.Addr()) }
@@ -48,7 +49,7 @@ func (c *Conn) searches() plpmtud.Config {
 // newSearch starts a search.
 func (c *Conn) newSearch(s plpmtud.Config) *search {
 	h := c.headers()
-	return &search{Search: plpmtud.New(s, int(min(c.snd.pathMSS, c.snd.peerMSS))+h, h, h == 60)}
+	return &search{Search: plpmtud.New(s, int(min(c.snd.pathMSS, c.snd.peerMSS))+h, h, h == wire.IPv6Len+wire.TCPMinLen)}
 }
 
 // initSearch starts a search with a new connection if the settings require it, or if an earlier one has found a black hole.

@@ -36,7 +36,7 @@ import (
 	"time"
 )
 
-// Error is an error that the user can act on. Its text is one line: what is wrong, and what to do.
+// Error reports a problem that the user can solve. Its text is one line.
 type Error struct {
 	What string // the problem
 	Next string // what the user can do

@@ -13,8 +13,8 @@ import (
 // Shared folders: folders of the host that the program can read and change. The loam command has started a server process
 // for each.
 
-// mountShared mounts the shared folders of the configuration, except the root (mountRoot). The hook in package syscall must already be installed: in a
-// process, the connections to the server processes are files of the host.
+// mountShared mounts the shared folders of the configuration, except the root (mountRoot). The hook in package syscall must
+// already be installed: in a process, the connections to the server processes are files of the host.
 func mountShared(tree *fs.Tree, p Platform, c guest.Config) error {
 	v := fs.NewView(tree)
 	v.Umask = 0

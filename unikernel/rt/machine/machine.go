@@ -36,8 +36,9 @@ func init() {
 type platform struct{}
 
 // Open implements rt.Platform. It opens the machine's first virtio network card, or, if there is none, the first card of
-// Intel that package e1000e supports. It also starts the goroutines that watch the power button and read the entropy device. Without a card neither is started: such a
-// program may consist of its own goroutines only, and the runtime can then detect a deadlock.
+// Intel that package e1000e supports. It also starts the goroutines that watch the power button and read the entropy device.
+// Without a card neither is started: such a program may consist of its own goroutines only, and the runtime can then detect a
+// deadlock.
 func (platform) Open(l guest.Link) (link.Device, error) {
 	if l.Kind != guest.Card {
 		return nil, fmt.Errorf("a machine has no link of kind %q", l.Kind)
